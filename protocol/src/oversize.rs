@@ -1,0 +1,128 @@
+//! Finds the top-level `id` of a JSON message that streams by and is too large to keep (LPP-LIM-03).
+//!
+//! A call whose answer is dropped for its size must end at once with that reason. The answer's id may stand before or
+//! after the result, so the whole line is followed, in constant memory, without checking that it is valid JSON.
+
+/// Follows a JSON text and remembers the integer that its top-level `id` member has.
+#[derive(Debug, Default)]
+pub struct TopLevelId {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// The start of the last string at depth one, which may be a key, as it was written.
+    text: Vec<u8>,
+    state: State,
+    number: Vec<u8>,
+    found: Option<i64>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum State {
+    /// A key comes next, or nothing that matters.
+    #[default]
+    Key,
+    /// Behind the colon of the `id` member.
+    Value,
+    /// Behind the colon of another member.
+    Other,
+}
+
+impl TopLevelId {
+    /// The longest key or number that matters is shorter than this.
+    const KEEP: usize = 24;
+
+    /// Follows on.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.step(byte);
+        }
+    }
+
+    /// The id, when it was an integer and has been seen whole.
+    pub fn get(&self) -> Option<i64> {
+        self.found
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.in_string {
+            if byte == b'"' && !self.escaped {
+                self.in_string = false;
+                return;
+            }
+            self.escaped = byte == b'\\' && !self.escaped;
+            if self.depth == 1 && self.text.len() < Self::KEEP {
+                self.text.push(byte);
+            }
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.in_string = true;
+                self.text.clear();
+            }
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.end_of_value();
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 => {
+                self.state = if self.text_is_id() { State::Value } else { State::Other };
+                self.number.clear();
+            }
+            b',' if self.depth == 1 => self.end_of_value(),
+            _ => {
+                let wanted = self.depth == 1 && self.state == State::Value && !byte.is_ascii_whitespace();
+                if wanted && self.number.len() < Self::KEEP {
+                    self.number.push(byte);
+                }
+            }
+        }
+    }
+
+    /// Whether the last string is `id`, which may be written with escapes.
+    fn text_is_id(&self) -> bool {
+        let text = self.text.as_slice();
+        text == b"id"
+            || text.contains(&b'\\')
+                && serde_json::from_slice::<String>(&[b"\"", text, b"\""].concat()).is_ok_and(|text| text == "id")
+    }
+
+    fn end_of_value(&mut self) {
+        if self.depth == 1 && self.state == State::Value {
+            self.found = serde_json::from_slice(&self.number).ok();
+        }
+        if self.depth == 1 {
+            self.state = State::Key;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id_of(text: &str) -> Option<i64> {
+        let mut id = TopLevelId::default();
+        id.feed(text.as_bytes());
+        id.get()
+    }
+
+    #[test]
+    fn only_the_top_level_integer_counts() {
+        assert_eq!(id_of(r#"{"jsonrpc":"2.0","id":7,"result":{"id":8}}"#), Some(7));
+        assert_eq!(id_of(r#"{"result":{"a":["\"id\":1,{"],"id":8}, "id" : 42 }"#), Some(42));
+        assert_eq!(id_of(r#"{"result":"\"id\":3,","id":-1}"#), Some(-1));
+        assert_eq!(id_of(r#"{"id":"5","result":1}"#), None);
+        assert_eq!(id_of(r#"{"id":1.5}"#), None);
+        assert_eq!(id_of(r#"{"id":+1}"#), None);
+        assert_eq!(id_of(r#"[{"id":1}]"#), None);
+        assert_eq!(id_of(r#"{"id":12"#), None, "a number that may go on is not an id yet");
+    }
+
+    #[test]
+    fn the_key_is_compared_after_its_escapes() {
+        assert_eq!(id_of(r#"{"\u0069\u0064":7,"result":1}"#), Some(7));
+        assert_eq!(id_of(r#"{"i\u0064":7,"result":1}"#), Some(7));
+        assert_eq!(id_of(r#"{"id":7,"i\td":8,"\"id":9,"\\id":10}"#), Some(7), "an escape is not left out of a key");
+    }
+}

@@ -1,0 +1,21 @@
+//! The checked-in schema is the one that the types give, and is itself a valid schema.
+
+use serde_json::Value;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/lemon-protocol-1.0.schema.json");
+
+#[test]
+fn the_checked_in_schema_is_fresh() {
+    let found = std::fs::read_to_string(PATH).unwrap();
+    let fresh = format!("{:#}\n", lemon_protocol::schema::document());
+    assert!(found == fresh, "{PATH} is stale; run: cargo run -p lemon-protocol --example generate");
+}
+
+#[test]
+fn every_definition_is_a_valid_schema_with_a_description() {
+    let document = lemon_protocol::schema::document();
+    jsonschema::meta::validate(&document).unwrap();
+    for (name, definition) in document["$defs"].as_object().unwrap() {
+        assert!(definition.get("description").is_some_and(Value::is_string), "{name} has no description");
+    }
+}
