@@ -1,0 +1,93 @@
+//! Asking one process for all of its tools: page by page, bounded, with each tool taken on its own merits.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use lemon_protocol::Tool;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::CallError;
+use crate::limits::Limits;
+use crate::plugin::live::{Quarantined, ToolList};
+use crate::report::PluginText;
+use crate::wire::{CallOptions, Peer, PluginApiClient, call_error};
+
+/// Lists all tools of a process.
+///
+/// A cursor that comes back, as well as a list that is too long, ends the listing with what there is, and is told.
+///
+/// # Errors
+/// When a page can't be had at all.
+pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList, Result<CallError, String>> {
+    let mut list = ToolList::default();
+    let mut names = HashSet::new();
+    let mut cursors = HashSet::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = peer.with(CallOptions::default()).list_tools(cursor.as_deref()).await.map_err(call_error)?;
+        for entry in page.tools {
+            if list.tools.len() + list.quarantined.len() >= limits.tools {
+                let reason = format!("the list has more than {} tools (limits.tools)", limits.tools);
+                list.quarantine("…", reason);
+                return Ok(list);
+            }
+            list.take(entry, &mut names, limits);
+        }
+        match page.next_cursor {
+            None => return Ok(list),
+            Some(next) => {
+                if !cursors.insert(next.clone()) {
+                    peer.note("page_loop", || format!("tools/list gave the cursor {next:?} a second time"));
+                    return Ok(list);
+                }
+                cursor = Some(next);
+            }
+        }
+    }
+}
+
+impl ToolList {
+    fn take(&mut self, entry: Value, names: &mut HashSet<String>, limits: &Limits) {
+        let name = entry.get("name").and_then(Value::as_str).unwrap_or("(without a name)").to_owned();
+        let needs_tasks = entry.pointer("/execution/taskSupport").and_then(Value::as_str) == Some("required");
+        let tool = match Tool::deserialize(entry) {
+            Ok(tool) => tool,
+            Err(fault) => {
+                return self.quarantine(&name, format!("its entry can't be read: {fault}"));
+            }
+        };
+        let bytes = tool.input_schema.to_string().len();
+        if needs_tasks {
+            self.quarantine(&name, "it can be called as a task only, which this host does not do".to_owned());
+        } else if !tool.input_schema.is_object() {
+            self.quarantine(&name, "its input schema is not an object".to_owned());
+        } else if bytes > limits.schema_bytes {
+            let reason = format!(
+                "its input schema has {bytes} bytes; the limit is {} (limits.schema_bytes)",
+                limits.schema_bytes
+            );
+            self.quarantine(&name, reason);
+        } else if depth(&tool.input_schema) > limits.schema_depth {
+            let reason =
+                format!("its input schema nests deeper than {} levels (limits.schema_depth)", limits.schema_depth);
+            self.quarantine(&name, reason);
+        } else if !names.insert(name.clone()) {
+            self.quarantine(&name, "the plugin lists another tool of the same name before it".to_owned());
+        } else {
+            self.tools.push(Arc::new(tool));
+        }
+    }
+
+    fn quarantine(&mut self, tool: &str, reason: String) {
+        self.quarantined.push(Quarantined { tool: PluginText::new(tool), reason: PluginText::new(reason) });
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}

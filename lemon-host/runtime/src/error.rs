@@ -1,0 +1,362 @@
+//! What can go wrong, as data: why a plugin did not start, and why a call has no result.
+
+use std::time::Duration;
+
+use lemon_process::{ExitStatus, SpawnError, lookup::LookupError};
+use lemon_protocol::{ErrorObject, Kind, NoCommonVersion};
+
+use crate::plugin::{PluginName, StateKind};
+use crate::report::PluginText;
+
+/// Why a call has no result. A tool that ran and failed is no such error: it answers with `isError`.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// No plugin offers the tool.
+    #[error("there is no tool named {:?}{}", name, nearest.as_ref().map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    UnknownTool {
+        /// The name that was asked for.
+        name: String,
+        /// The most similar name there is.
+        nearest: Option<String>,
+    },
+    /// The arguments are no JSON object, or one that is too large.
+    #[error("the arguments are not acceptable: {reason}")]
+    Arguments {
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// The plugin is not running.
+    #[error("plugin {plugin} is not ready ({state}){}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default())]
+    NotReady {
+        /// The plugin.
+        plugin: PluginName,
+        /// What it is instead.
+        state: StateKind,
+        /// Why, where that is known.
+        reason: Option<String>,
+    },
+    /// The deadline passed while the process was alive.
+    #[error("plugin {plugin} did not answer {method} within {}{}{}", seconds(*after), if *idle { " without progress" } else { "" }, dropped_note(*dropped))]
+    Timeout {
+        /// The plugin.
+        plugin: PluginName,
+        /// The request's method.
+        method: &'static str,
+        /// How long the request was given.
+        after: Duration,
+        /// Whether it was the time without progress that ran out, not the total.
+        idle: bool,
+        /// Messages of the plugin that were dropped in the meantime; one of them may have been meant as the answer.
+        dropped: u64,
+    },
+    /// All slots of the plugin were taken until the deadline passed.
+    #[error("plugin {plugin} was busy with {calls} other calls (limits.calls) for {}", seconds(*after))]
+    Busy {
+        /// The plugin.
+        plugin: PluginName,
+        /// The calls that it may have at once.
+        calls: usize,
+        /// How long the call was given.
+        after: Duration,
+    },
+    /// The caller did not want the answer any more.
+    #[error("the call to plugin {plugin} was cancelled")]
+    Cancelled {
+        /// The plugin.
+        plugin: PluginName,
+    },
+    /// The process ended with the call under way.
+    #[error("plugin {plugin} ended during the call: {status}{}", stderr_note(stderr))]
+    Crashed {
+        /// The plugin.
+        plugin: PluginName,
+        /// How it ended.
+        status: ProcessEnd,
+        /// The last lines that it wrote to stderr.
+        stderr: PluginText,
+    },
+    /// The plugin answered with a JSON-RPC error.
+    #[error("plugin {plugin} answered with an error: {} (code {code})", message.line())]
+    Answered {
+        /// The plugin.
+        plugin: PluginName,
+        /// The error's code.
+        code: i64,
+        /// The error's message.
+        message: PluginText,
+        /// The error's data.
+        data: Option<serde_json::Value>,
+    },
+    /// The plugin's answer is not what the protocol says.
+    #[error("plugin {plugin} broke the protocol in its answer to {method}: {}", detail.line())]
+    Protocol {
+        /// The plugin.
+        plugin: PluginName,
+        /// The request's method.
+        method: &'static str,
+        /// What is wrong.
+        detail: PluginText,
+    },
+    /// A message is over its limit.
+    #[error("{what} of plugin {plugin} is too large: {bytes} bytes, the limit is {limit} ({key})")]
+    TooLarge {
+        /// The plugin.
+        plugin: PluginName,
+        /// The message: the request to it, or the answer of it.
+        what: &'static str,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+        /// The limit's key in the config.
+        key: &'static str,
+    },
+    /// The process does not read what it is sent.
+    #[error("plugin {plugin} does not read its input: {bytes} bytes are waiting")]
+    NotReading {
+        /// The plugin.
+        plugin: PluginName,
+        /// What waits.
+        bytes: usize,
+    },
+    /// The call would come back to a tool that is waiting for it, or the chain is too long.
+    #[error("{reason}")]
+    Chain {
+        /// `cycle` or `too_deep`.
+        kind: Kind,
+        /// The chain, by name.
+        reason: String,
+    },
+    /// A policy or the user refused the call.
+    #[error("the call was refused: {reason}")]
+    Denied {
+        /// Why.
+        reason: String,
+    },
+    /// The host or the plugin is coming to its end.
+    #[error("plugin {plugin} is being stopped")]
+    ShuttingDown {
+        /// The plugin.
+        plugin: PluginName,
+    },
+}
+
+impl CallError {
+    /// The kind under which a plugin that made the call is told.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::UnknownTool { .. } => Kind::UnknownTool,
+            Self::NotReady { .. } => Kind::NotReady,
+            Self::Timeout { .. } => Kind::Timeout,
+            Self::Cancelled { .. } => Kind::Cancelled,
+            Self::TooLarge { .. } => Kind::TooLarge,
+            Self::NotReading { .. } | Self::Busy { .. } => Kind::Busy,
+            Self::Chain { kind, .. } => *kind,
+            Self::Arguments { .. } | Self::Denied { .. } => Kind::Denied,
+            Self::ShuttingDown { .. } => Kind::ShuttingDown,
+            Self::Crashed { .. } | Self::Answered { .. } | Self::Protocol { .. } => Kind::Crashed,
+        }
+    }
+
+    /// The error as a plugin that made the call gets it.
+    pub(crate) fn to_wire(&self) -> ErrorObject {
+        match self {
+            Self::Answered { code, message, data, .. } => {
+                ErrorObject { code: *code, message: message.raw().to_owned(), data: data.clone() }
+            }
+            Self::Arguments { .. } => {
+                ErrorObject { code: ErrorObject::INVALID_PARAMS, message: self.to_string(), data: None }
+            }
+            _ => ErrorObject::of(self.kind(), self.to_string()),
+        }
+    }
+}
+
+/// How a process came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessEnd {
+    /// It exited, or was ended by a signal.
+    Exited(ExitStatus),
+    /// It closed its stdout and lived on, so the host ended it.
+    ClosedStdout,
+}
+
+impl std::fmt::Display for ProcessEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exited(status) => write!(f, "{status}"),
+            Self::ClosedStdout => f.write_str("it closed its stdout and lived on"),
+        }
+    }
+}
+
+/// Why a plugin did not start, or was given up.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The program was not found or can't be run.
+    #[error(transparent)]
+    Lookup(#[from] std::sync::Arc<LookupError>),
+    /// The operating system refused to start the program.
+    #[error(transparent)]
+    Spawn(#[from] std::sync::Arc<SpawnError>),
+    /// A secret that the plugin's entry asks for is not there.
+    #[error("the secret {name:?} is not set; it is asked for by {wanted_by}")]
+    Secret {
+        /// The secret's name.
+        name: String,
+        /// The config key that asks for it.
+        wanted_by: String,
+    },
+    /// The process ended before it was ready.
+    #[error("it ended during {phase}: {status}{}", stderr_note(stderr))]
+    Exited {
+        /// What was under way.
+        phase: Phase,
+        /// How it ended.
+        status: ProcessEnd,
+        /// The last lines that it wrote to stderr.
+        stderr: PluginText,
+    },
+    /// The process is alive and was not ready in time.
+    #[error("it did not finish {phase} within {}{}{}", seconds(*after), dropped_note(*dropped), stderr_note(stderr))]
+    Timeout {
+        /// What was under way.
+        phase: Phase,
+        /// The time that the whole start had.
+        after: Duration,
+        /// Lines that were no message.
+        dropped: u64,
+        /// The last lines that it wrote to stderr.
+        stderr: PluginText,
+    },
+    /// The plugin answered a request of the start with an error.
+    #[error("it answered {phase} with an error: {} (code {code})", message.line())]
+    Refused {
+        /// What was under way.
+        phase: Phase,
+        /// The error's code.
+        code: i64,
+        /// The error's message.
+        message: PluginText,
+    },
+    /// The plugin does not accept its configuration.
+    #[error("it does not accept its configuration{}: {}", pointer.as_ref().map(|p| format!(" at {:?}", p.raw())).unwrap_or_default(), message.line())]
+    Config {
+        /// The JSON pointer of the offending value.
+        pointer: Option<PluginText>,
+        /// What is wrong with it.
+        message: PluginText,
+    },
+    /// The plugin and the host speak no common version.
+    #[error(transparent)]
+    Version(#[from] NoCommonVersion),
+    /// The MCP revision that the server picked is none that the host speaks.
+    #[error("it speaks MCP revision {:?}; this host speaks {}", version.raw(), lemon_protocol::MCP_VERSIONS.join(", "))]
+    McpVersion {
+        /// What the server answered.
+        version: PluginText,
+    },
+    /// The plugin broke the protocol.
+    #[error("it broke the protocol during {phase}: {}", detail.line())]
+    Protocol {
+        /// What was under way.
+        phase: Phase,
+        /// What is wrong.
+        detail: PluginText,
+    },
+    /// The plugin wrote too much that is no message.
+    #[error("it wrote {lines} lines that are no message (limit {limit}, limits.noise_lines); the first: {}", first.line())]
+    Noise {
+        /// How many.
+        lines: u64,
+        /// The limit.
+        limit: u64,
+        /// The first one.
+        first: PluginText,
+    },
+    /// The plugin does not read its input.
+    #[error("it does not read its input: {bytes} bytes are waiting (limits.outbox_hard_bytes)")]
+    NotReading {
+        /// What waits.
+        bytes: usize,
+    },
+    /// It failed too often in too short a time.
+    #[error("it failed {failures} times in a row or in too short a time; the last time: {last}")]
+    CircuitOpen {
+        /// How often.
+        failures: u32,
+        /// The last failure.
+        last: String,
+    },
+    /// The process ended while the plugin was ready.
+    #[error("it ended: {status}{}", stderr_note(stderr))]
+    Crashed {
+        /// How it ended.
+        status: ProcessEnd,
+        /// The last lines that it wrote to stderr.
+        stderr: PluginText,
+    },
+    /// The user or the host stopped it.
+    #[error("it was stopped")]
+    Stopped,
+}
+
+impl StartError {
+    /// Trying again can't help: the program, the config or the protocol would have to change.
+    pub fn is_deterministic(&self) -> bool {
+        matches!(
+            self,
+            Self::Lookup(_)
+                | Self::Secret { .. }
+                | Self::Config { .. }
+                | Self::Version(_)
+                | Self::McpVersion { .. }
+                | Self::Refused { .. }
+                | Self::Protocol { .. }
+        ) || matches!(self, Self::Spawn(error) if !matches!(**error, SpawnError::Os { .. }))
+    }
+}
+
+/// What a start is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// The `initialize` request.
+    Initialize,
+    /// The `lemon/configure` request.
+    Configure,
+    /// The first `tools/list`.
+    List,
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Initialize => "the handshake (initialize)",
+            Self::Configure => "the configuration (lemon/configure)",
+            Self::List => "the first list of tools (tools/list)",
+        })
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_millis() as f64 / 1000.0)
+}
+
+fn dropped_note(dropped: u64) -> String {
+    match dropped {
+        0 => String::new(),
+        1 => "; one line that it wrote was dropped as noise".to_owned(),
+        n => format!("; {n} lines that it wrote were dropped as noise"),
+    }
+}
+
+fn stderr_note(stderr: &PluginText) -> String {
+    if stderr.raw().trim().is_empty() {
+        return "; it wrote nothing to stderr".to_owned();
+    }
+    format!("; its stderr ends with:\n{}", stderr.block())
+}

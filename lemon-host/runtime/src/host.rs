@@ -1,0 +1,247 @@
+//! The host: all plugins of one program, and what they share.
+
+mod builder;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use jsonrpsee::core::server::Methods;
+use lemon_process::{Protection, Spawner};
+use lemon_protocol::Implementation;
+use tokio::sync::Semaphore;
+
+pub use builder::HostBuilder;
+
+use crate::catalog::{Catalog, Entry, ToolInfo, nearest};
+use crate::error::CallError;
+use crate::event::Event;
+use crate::host_api::PluginInbound;
+use crate::limits::{Limits, Timeouts};
+use crate::plugin::{Command, CommandError, Generation, Plugin, PluginName, PluginSpec};
+use crate::report::{Loser, Redactor, Status};
+use crate::seams::{Approver, EventSink, Secrets};
+use crate::session::{Session, SessionKey, SessionOptions};
+use crate::wire::{Inbound, Tracer};
+
+/// What all plugins of a host share.
+pub(crate) struct Core {
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) timeouts: Arc<Timeouts>,
+    pub(crate) client: Implementation,
+    pub(crate) cwd: PathBuf,
+    pub(crate) untrusted: Vec<PathBuf>,
+    pub(crate) log_dir: Option<PathBuf>,
+    pub(crate) cache_dir: Option<PathBuf>,
+    pub(crate) redactor: Redactor,
+    pub(crate) secrets: Arc<dyn Secrets>,
+    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) tracer: Option<Tracer>,
+    pub(crate) spawner: Spawner,
+    /// Bounds the starts that are under way at once.
+    pub(crate) starts: Arc<Semaphore>,
+    catalog_is_stale: AtomicBool,
+    host: Weak<HostInner>,
+}
+
+impl Core {
+    pub(crate) fn catalog_changed(&self) {
+        self.catalog_is_stale.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn inbound(&self, spec: &PluginSpec) -> Arc<dyn Inbound> {
+        Arc::new(PluginInbound::new(self.host.clone(), spec))
+    }
+}
+
+pub(crate) struct HostInner {
+    core: Arc<Core>,
+    plugins: Vec<Arc<Plugin>>,
+    losers: Vec<Loser>,
+    methods: Methods,
+    approver: Arc<dyn Approver>,
+    catalog: Mutex<Arc<Catalog>>,
+    last_session: AtomicU64,
+}
+
+impl HostInner {
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.core.cwd
+    }
+}
+
+/// All plugins of one program. Clones are the same host.
+///
+/// It runs on its caller's tokio runtime. End it with [`shutdown`](Self::shutdown); a host that is merely dropped ends
+/// its plugins in the same order, as long as the runtime goes on, and else kills them.
+#[derive(Clone)]
+pub struct Host(Arc<HostInner>);
+
+impl Host {
+    /// Begins a host.
+    pub fn builder() -> HostBuilder {
+        HostBuilder::default()
+    }
+
+    pub(crate) fn from_inner(inner: Arc<HostInner>) -> Self {
+        Self(inner)
+    }
+
+    /// Waits until each plugin is ready, or has failed for now.
+    pub async fn settled(&self) {
+        for plugin in &self.0.plugins {
+            plugin.at_rest().await;
+        }
+    }
+
+    /// Opens a session.
+    pub fn session(&self, options: SessionOptions) -> Session {
+        let key = SessionKey(self.0.last_session.fetch_add(1, Ordering::Relaxed));
+        Session::new(&self.0, key, options)
+    }
+
+    /// The tools of all plugins that are ready, in a fixed order.
+    pub fn tools(&self) -> Vec<ToolInfo> {
+        self.catalog().entries().iter().map(Entry::info).collect()
+    }
+
+    /// The tool of that name, of a plugin that is ready.
+    ///
+    /// # Errors
+    /// [`CallError::UnknownTool`], with the most similar name that there is.
+    pub fn tool(&self, name: &str) -> Result<ToolInfo, CallError> {
+        self.find(name).map(|entry| entry.info())
+    }
+
+    /// The state of everything.
+    pub fn status(&self) -> Status {
+        let catalog = self.catalog();
+        Status {
+            protection: match self.0.core.spawner.protection() {
+                Protection::Guard => "guard",
+                Protection::ParentDeathSignal => "parent-death-signal",
+            },
+            plugins: self.0.plugins.iter().map(|plugin| plugin.status(&catalog)).collect(),
+            losers: self.0.losers.clone(),
+            shadowed: catalog.shadowed.clone(),
+        }
+    }
+
+    /// Takes the values of all known secrets out of a text.
+    pub fn redactor(&self) -> &Redactor {
+        &self.0.core.redactor
+    }
+
+    /// Starts a plugin, and forgets its failures. Returns when it is ready.
+    ///
+    /// # Errors
+    /// The reason if it does not get ready.
+    pub async fn start(&self, plugin: &PluginName) -> Result<(), CommandError> {
+        self.command(plugin, Command::Start).await
+    }
+
+    /// Stops a plugin until it is started again. Returns when its process is gone.
+    ///
+    /// # Errors
+    /// When a later command takes its place.
+    pub async fn stop(&self, plugin: &PluginName) -> Result<(), CommandError> {
+        self.command(plugin, Command::Stop).await
+    }
+
+    /// Gives a plugin another process; calls under way get some time to finish.
+    ///
+    /// # Errors
+    /// The reason if it does not get ready.
+    pub async fn restart(&self, plugin: &PluginName) -> Result<(), CommandError> {
+        self.command(plugin, Command::Restart).await
+    }
+
+    /// Gives a plugin another process, which takes over when it is ready; if it does not get ready, the old one stays.
+    ///
+    /// # Errors
+    /// The reason if the new process does not get ready.
+    pub async fn reload(&self, plugin: &PluginName) -> Result<(), CommandError> {
+        self.command(plugin, Command::Reload).await
+    }
+
+    /// Ends a plugin's process at once. It stays stopped until it is started again.
+    ///
+    /// # Errors
+    /// When a later command takes its place.
+    pub async fn kill(&self, plugin: &PluginName) -> Result<(), CommandError> {
+        self.command(plugin, Command::Kill).await
+    }
+
+    async fn command(&self, name: &PluginName, command: Command) -> Result<(), CommandError> {
+        match self.0.plugins.iter().find(|plugin| plugin.name() == name) {
+            Some(plugin) => plugin.command(command).await,
+            None => Err(CommandError::Unknown { plugin: name.clone() }),
+        }
+    }
+
+    /// Ends all plugins side by side: each is asked, then loses its input, then gets SIGTERM, then SIGKILL.
+    ///
+    /// Returns when no process is left; with the default times within seven seconds.
+    pub async fn shutdown(&self) {
+        futures_util::future::join_all(self.0.plugins.iter().map(|plugin| plugin.shut_down())).await;
+    }
+
+    /// Kills all processes at once, without asking.
+    pub async fn kill_all(&self) {
+        let kill = |plugin: &Arc<Plugin>| {
+            let plugin = plugin.clone();
+            async move {
+                // Refused only when the end is under way already.
+                let _ = plugin.command(Command::Kill).await;
+                plugin.shut_down().await;
+            }
+        };
+        futures_util::future::join_all(self.0.plugins.iter().map(kill)).await;
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        let mut catalog = self.0.catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.0.core.catalog_is_stale.swap(false, Ordering::AcqRel) {
+            *catalog = Arc::new(Catalog::build(&self.0.plugins));
+        }
+        catalog.clone()
+    }
+
+    pub(crate) fn find(&self, tool: &str) -> Result<Entry, CallError> {
+        let catalog = self.catalog();
+        catalog.find(tool).cloned().ok_or_else(|| CallError::UnknownTool {
+            name: tool.to_owned(),
+            nearest: nearest(tool, catalog.names()).map(ToOwned::to_owned),
+        })
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.core.limits
+    }
+
+    pub(crate) fn timeouts(&self) -> &Timeouts {
+        &self.0.core.timeouts
+    }
+
+    pub(crate) fn methods(&self) -> &Methods {
+        &self.0.methods
+    }
+
+    pub(crate) fn approver(&self) -> &dyn Approver {
+        &*self.0.approver
+    }
+
+    pub(crate) fn tell(&self, event: &Event) {
+        self.0.core.events.event(event);
+    }
+
+    pub(crate) fn session_of(&self, plugin: &PluginName, generation: Generation, handle: u32) -> Option<Session> {
+        self.0.plugins.iter().find(|candidate| candidate.name() == plugin)?.session_of(generation, handle)
+    }
+
+    pub(crate) async fn close_session(&self, session: &Session) {
+        for plugin in &self.0.plugins {
+            plugin.close_session(session.key()).await;
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Making a host: what its plugins are, and what it is given along.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+
+use lemon_process::Spawner;
+use lemon_protocol::Implementation;
+use tokio::sync::Semaphore;
+
+use super::{Core, Host, HostInner};
+use crate::host_api;
+use crate::limits::{Limits, Timeouts};
+use crate::plugin::{Plugin, PluginSpec};
+use crate::report::{Loser, Redactor};
+use crate::seams::{Approver, DenyAll, Environment, EventSink, NoEvents, Secrets};
+use crate::wire::{TraceSink, Tracer};
+
+/// What a [`Host`] is made of. Everything has a default.
+#[must_use]
+pub struct HostBuilder {
+    plugins: Vec<PluginSpec>,
+    limits: Limits,
+    timeouts: Timeouts,
+    client: Implementation,
+    cwd: Option<PathBuf>,
+    untrusted: Vec<PathBuf>,
+    log_dir: Option<PathBuf>,
+    cache_dir: Option<PathBuf>,
+    secrets: Arc<dyn Secrets>,
+    events: Arc<dyn EventSink>,
+    approver: Arc<dyn Approver>,
+    trace: Option<Arc<dyn TraceSink>>,
+}
+
+impl Default for HostBuilder {
+    fn default() -> Self {
+        let client =
+            Implementation { name: "lemon".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), title: None };
+        Self {
+            plugins: Vec::new(),
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            client,
+            cwd: None,
+            untrusted: Vec::new(),
+            log_dir: None,
+            cache_dir: None,
+            secrets: Arc::new(Environment),
+            events: Arc::new(NoEvents),
+            approver: Arc::new(DenyAll),
+            trace: None,
+        }
+    }
+}
+
+impl HostBuilder {
+    /// Adds a plugin. Of several with one name the first is started, the others are told in the status.
+    pub fn plugin(mut self, spec: PluginSpec) -> Self {
+        self.plugins.push(spec);
+        self
+    }
+
+    /// Sets the bounds on sizes and counts.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the bounds on time.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// Says who the host is, for plugins that want to know; `lemon` by default.
+    pub fn client(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        self.client = Implementation { name: name.into(), version: version.into(), title: None };
+        self
+    }
+
+    /// Says where plugins run and sessions work, unless they say otherwise; the process's own folder by default.
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Names a folder from which no program is run by a bare name, whatever PATH says.
+    pub fn untrusted(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.untrusted.push(folder.into());
+        self
+    }
+
+    /// Says where each plugin's stderr is logged, as `NAME.log`; nowhere by default.
+    pub fn log_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.log_dir = Some(dir.into());
+        self
+    }
+
+    /// Says where plugins may cache what they compile, outside of their own folders.
+    pub fn cache_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.cache_dir = Some(dir.into());
+        self
+    }
+
+    /// Brings secrets along; the process's environment by default.
+    pub fn secrets(mut self, secrets: impl Secrets + 'static) -> Self {
+        self.secrets = Arc::new(secrets);
+        self
+    }
+
+    /// Takes events.
+    pub fn events(mut self, events: impl EventSink + 'static) -> Self {
+        self.events = Arc::new(events);
+        self
+    }
+
+    /// Decides on calls that plugins make of other tools; all are denied by default.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Arc::new(approver);
+        self
+    }
+
+    /// Takes every message that crosses a pipe.
+    pub fn trace(mut self, sink: impl TraceSink + 'static) -> Self {
+        self.trace = Some(Arc::new(sink));
+        self
+    }
+
+    /// Starts all plugins, side by side, and does not wait for them.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with io and time enabled.
+    pub fn start(self) -> Host {
+        let (plugins, losers) = one_of_each(self.plugins);
+        let mut specs = plugins;
+        // The order of plugins everywhere: by class, then by identity.
+        specs.sort_by(|a, b| (a.class, &a.name).cmp(&(b.class, &b.name)));
+        let redactor = Redactor::new();
+        let tracer = self.trace.map(|sink| Tracer { sink, redactor: redactor.clone() });
+        let cwd = self.cwd.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
+        let starts = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
+        Host(Arc::new_cyclic(|host| {
+            let core = Arc::new(Core {
+                limits: Arc::new(self.limits),
+                timeouts: Arc::new(self.timeouts),
+                client: self.client,
+                cwd,
+                untrusted: self.untrusted,
+                log_dir: self.log_dir,
+                cache_dir: self.cache_dir,
+                redactor,
+                secrets: self.secrets,
+                events: self.events,
+                tracer,
+                spawner: Spawner::new(),
+                starts: Arc::new(Semaphore::new(starts)),
+                catalog_is_stale: AtomicBool::new(true),
+                host: host.clone(),
+            });
+            HostInner {
+                plugins: specs.into_iter().map(|spec| Arc::new(Plugin::start(spec, core.clone()))).collect(),
+                losers,
+                methods: host_api::methods(),
+                approver: self.approver,
+                catalog: Mutex::default(),
+                last_session: AtomicU64::new(1),
+                core,
+            }
+        }))
+    }
+}
+
+/// Of several plugins with one name the first is taken.
+fn one_of_each(specs: Vec<PluginSpec>) -> (Vec<PluginSpec>, Vec<Loser>) {
+    let (mut taken, mut losers) = (Vec::<PluginSpec>::new(), Vec::new());
+    for spec in specs {
+        match taken.iter().find(|winner| winner.name == spec.name) {
+            Some(winner) => {
+                losers.push(Loser { name: spec.name, provenance: spec.provenance, winner: winner.provenance.clone() })
+            }
+            None => taken.push(spec),
+        }
+    }
+    (taken, losers)
+}

@@ -1,0 +1,59 @@
+//! The Lemon plugin host as a library.
+//!
+//! A [`Host`] starts plugins as processes of their own, supervises them, and puts their tools into one list. A
+//! [`Session`] calls them. Nothing that a plugin does (crash, hang, flood, lie) harms the host or another plugin, and
+//! whatever is refused, shadowed, failed or dropped is in the [`Status`] or an [`Event`].
+//!
+//! ```no_run
+//! use lemon_host::{Class, Host, PluginSpec, SessionOptions};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let hello = PluginSpec::new("hello".parse()?, Class::Extension, ["python3", "hello.py"]);
+//! let host = Host::builder().plugin(hello).start();
+//! host.settled().await;
+//! let session = host.session(SessionOptions::default());
+//! let result = session.call("hello", r#"{"name": "World"}"#).await?;
+//! for text in result.texts() {
+//!     println!("{}", text.block());
+//! }
+//! host.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The host runs on its caller's tokio runtime. A program that embeds it calls [`guard::init`] first in `main`, so that
+//! its plugins end even when it is killed.
+#![warn(missing_docs)]
+
+mod catalog;
+mod discovery;
+mod error;
+mod event;
+mod host;
+mod host_api;
+mod limits;
+mod pipeline;
+mod plugin;
+mod random;
+mod report;
+mod seams;
+mod session;
+mod wire;
+
+pub use catalog::{Shadowed, ToolInfo};
+pub use discovery::{
+    CallTimeout, Config, ConfigError, ConfigProblem, ConfigWarning, EnvValue, Origin, PluginCommand, PluginConfig,
+    PluginFlagError, ProcessLimits, parse_plugin_flag,
+};
+pub use error::{CallError, Phase, ProcessEnd, StartError};
+pub use event::Event;
+pub use host::{Host, HostBuilder};
+pub use lemon_process::{ExitStatus, SpawnError, guard, lookup::LookupError};
+pub use limits::{Limits, Millis, Timeouts};
+pub use pipeline::{Call, Progress, ProgressStream, ToolResult};
+pub use plugin::live::{Dialect, Quarantined};
+pub use plugin::{Class, CommandError, Generation, PluginName, PluginNameError, PluginSpec, Provenance, StateKind};
+pub use report::{Loser, PluginStatus, PluginText, ProcessStatus, Redactor, Shown, Status};
+pub use seams::{Approval, ApprovalRequest, Approver, DenyAll, Environment, EventSink, NoEvents, Secrets};
+pub use session::{Session, SessionOptions};
+pub use wire::{Direction, NoiseReport, TraceLine, TraceSink};

@@ -1,0 +1,138 @@
+//! From a [`PluginSpec`] to a running process with its peer.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use lemon_process::lookup::{Search, resolve};
+use lemon_process::stderr::{LogFile, StderrSink, StderrTail, drain};
+use lemon_process::{Control, ProcessSpec, ResourceLimits, environment_base, process_start_time};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::generation::Generation;
+use super::spec::PluginSpec;
+use crate::discovery::EnvValue;
+use crate::error::StartError;
+use crate::event::Event;
+use crate::host::Core;
+use crate::wire::{Peer, PeerOptions};
+
+pub(super) struct Started {
+    pub(super) control: Control,
+    pub(super) peer: Peer,
+    pub(super) stderr: StderrTail,
+    pub(super) stderr_task: JoinHandle<()>,
+    /// Comes when stderr is at its end.
+    pub(super) stderr_done: oneshot::Receiver<()>,
+}
+
+/// Starts the process. Its handshake has not begun.
+///
+/// # Errors
+/// A secret that is not set, a program that is not found, or the system's refusal.
+pub(super) fn start(spec: &PluginSpec, generation: Generation, core: &Arc<Core>) -> Result<Started, StartError> {
+    let cwd = spec.cwd.clone().unwrap_or_else(|| core.cwd.clone());
+    let env = environment(spec, core)?;
+    let path = env.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone());
+    let (program, args) = spec.command.split_first().map_or(("", &[][..]), |(program, args)| (program, args));
+    let search = Search { path, cwd: cwd.clone(), untrusted: core.untrusted.clone() };
+    let program = resolve(program.as_ref(), &search).map_err(Arc::new)?;
+    let mut process = core
+        .spawner
+        .spawn(&ProcessSpec {
+            name: spec.name.to_string(),
+            program,
+            args: args.iter().map(OsString::from).collect(),
+            cwd,
+            env,
+            limits: ResourceLimits {
+                address_space: spec.rlimits.address_space_bytes,
+                open_files: spec.rlimits.open_files,
+                processes: spec.rlimits.processes,
+                cpu_seconds: spec.rlimits.cpu_seconds,
+            },
+        })
+        .map_err(Arc::new)?;
+    let control = process.control();
+    let options = PeerOptions {
+        plugin: spec.name.clone(),
+        generation,
+        limits: core.limits.clone(),
+        timeouts: core.timeouts.clone(),
+        inbound: core.inbound(spec),
+        tracer: core.tracer.clone(),
+        redactor: core.redactor.clone(),
+        control: Some(control.clone()),
+    };
+    let (Some(stdin), Some(stdout), Some(pipe)) = (process.stdin.take(), process.stdout.take(), process.stderr.take())
+    else {
+        return Err(StartError::Stopped);
+    };
+    let peer = Peer::start(options, stdin, stdout);
+    let stderr = StderrTail::new(core.limits.stderr_tail_bytes);
+    let log = core.log_dir.as_ref().map(|dir| log_file(dir, spec, core));
+    let redactor = core.redactor.clone();
+    let sink =
+        StderrSink { tail: stderr.clone(), log: log.clone(), filter: Arc::new(move |line| redactor.redact(line)) };
+    let (done, stderr_done) = oneshot::channel();
+    let (events, plugin) = (core.events.clone(), spec.name.clone());
+    let stderr_task = tokio::spawn(async move {
+        drain(pipe, sink).await;
+        if let Some(failure) = log.and_then(|log| log.failed()) {
+            events.event(&Event::LogFile { plugin, reason: failure.to_string() });
+        }
+        let _ = done.send(());
+    });
+    Ok(Started { control, peer, stderr, stderr_task, stderr_done })
+}
+
+fn log_file(dir: &Path, spec: &PluginSpec, core: &Core) -> LogFile {
+    LogFile::new(dir.join(format!("{}.log", spec.name)), core.limits.log_file_bytes)
+}
+
+/// The whole environment of a plugin: a small known set of the host's own, what the user gave, and what the host tells
+/// of itself, which nothing overrides.
+fn environment(spec: &PluginSpec, core: &Core) -> Result<Vec<(OsString, OsString)>, StartError> {
+    let mut env = environment_base(std::env::vars_os());
+    let mut set = |key: &str, value: OsString| {
+        env.retain(|(existing, _)| existing != key);
+        env.push((key.into(), value));
+    };
+    if let Some(dir) = &core.cache_dir {
+        // A stale .pyc beside the source would be run in place of the source that was reviewed.
+        set("PYTHONPYCACHEPREFIX", dir.join("pycache").into());
+    }
+    for (key, value) in &spec.env {
+        let value = match value {
+            EnvValue::Literal(value) => {
+                if names_a_secret(key) {
+                    core.redactor.add(value);
+                }
+                value.clone()
+            }
+            EnvValue::Secret(name) => {
+                let wanted_by = format!("env.{key}");
+                let secret =
+                    core.secrets.get(name).ok_or_else(|| StartError::Secret { name: name.clone(), wanted_by })?;
+                core.redactor.add(&secret);
+                secret
+            }
+        };
+        set(key, value.into());
+    }
+    let pid = std::process::id();
+    set("LEMON_PLUGIN", spec.name.as_str().into());
+    set("LEMON_HOST_PID", pid.to_string().into());
+    if let Some(start) = process_start_time(pid) {
+        set("LEMON_HOST_START_TIME", start.to_string().into());
+    }
+    Ok(env)
+}
+
+/// Whether a variable's name says that its value is not to be shown.
+fn names_a_secret(key: &str) -> bool {
+    const WORDS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE_KEY"];
+    let key = key.to_ascii_uppercase();
+    key.ends_with("_KEY") || key.ends_with("_PAT") || WORDS.iter().any(|word| key.contains(word))
+}

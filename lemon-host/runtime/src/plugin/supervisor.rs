@@ -1,0 +1,120 @@
+//! The handle of one plugin's actor: commands go in, snapshots and the process that takes calls come out.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use lemon_process::stderr::StderrTail;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::actor::Actor;
+use super::generation::Generation;
+use super::live::{Live, Offer, ToolList};
+use super::spec::PluginSpec;
+use super::state::{Command, CommandError, Event, StateKind};
+use crate::error::{ProcessEnd, StartError};
+use crate::host::Core;
+use crate::wire::{Peer, PeerEvent};
+
+/// The handle of one plugin's actor.
+pub(crate) struct Supervisor {
+    inbox: mpsc::Sender<Message>,
+    snapshot: watch::Receiver<Snapshot>,
+    live: Arc<RwLock<Option<Arc<Live>>>>,
+    /// A host that is dropped without a shutdown ends its plugins all the same.
+    _alive: DropGuard,
+}
+
+/// What there is to see of a plugin.
+#[derive(Clone, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) state: StateKind,
+    pub(crate) generation: Generation,
+    pub(crate) failure: Option<StartError>,
+    pub(crate) retry_in: Option<Duration>,
+    pub(crate) restarts: u32,
+    pub(crate) process: Option<ProcessView>,
+}
+
+/// What there is to see of a process.
+#[derive(Clone)]
+pub(crate) struct ProcessView {
+    pub(crate) pid: u32,
+    pub(crate) started: SystemTime,
+    /// From the spawn to the end of the handshake.
+    pub(crate) ready_after: Option<Duration>,
+    pub(crate) peer: Peer,
+    pub(crate) stderr: StderrTail,
+}
+
+/// What reaches the actor.
+pub(super) enum Message {
+    Command(Command, oneshot::Sender<Result<(), CommandError>>),
+    /// A call wants the plugin; answered when the machine has taken it in.
+    Demand(oneshot::Sender<()>),
+    ShutDown(oneshot::Sender<()>),
+    Permit(Generation, OwnedSemaphorePermit),
+    Handshaken(Generation, Result<Offer, StartError>),
+    Lost(Generation, ProcessEnd),
+    Peer(Generation, PeerEvent),
+    Listed(Generation, Option<ToolList>),
+    Event(Event),
+}
+
+impl Supervisor {
+    pub(crate) fn start(spec: Arc<PluginSpec>, core: Arc<Core>) -> Self {
+        /// Messages that wait for the actor; its tasks wait when it is full.
+        const INBOX: usize = 64;
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let (publisher, snapshot) = watch::channel(Snapshot::default());
+        let live = Arc::new(RwLock::new(None));
+        let alive = CancellationToken::new();
+        let actor = Actor::new(spec, core, inbox, sender.clone(), publisher, live.clone(), alive.clone());
+        tokio::spawn(actor.run());
+        Self { inbox: sender, snapshot, live, _alive: alive.drop_guard() }
+    }
+
+    /// Carries a command out; returns when it has taken effect.
+    pub(crate) async fn command(&self, command: Command) -> Result<(), CommandError> {
+        let (sender, receiver) = oneshot::channel();
+        let _ = self.inbox.send(Message::Command(command, sender)).await;
+        receiver.await.unwrap_or(Err(CommandError::ShuttingDown))
+    }
+
+    /// Ends all processes and the actor.
+    pub(crate) async fn shut_down(&self) {
+        let (sender, receiver) = oneshot::channel();
+        let _ = self.inbox.send(Message::ShutDown(sender)).await;
+        let _ = receiver.await;
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.snapshot.borrow().clone()
+    }
+
+    /// Waits until the plugin is ready, or is not about to be.
+    pub(crate) async fn at_rest(&self) -> Snapshot {
+        let mut snapshot = self.snapshot.clone();
+        match snapshot.wait_for(|snapshot| snapshot.state.is_at_rest()).await {
+            Ok(snapshot) => snapshot.clone(),
+            Err(_) => self.snapshot(),
+        }
+    }
+
+    /// The process that takes calls now.
+    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The process that takes calls; a plugin that is not running is started if that is allowed.
+    pub(crate) async fn demand(&self) -> Result<Arc<Live>, Snapshot> {
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        let (sender, receiver) = oneshot::channel();
+        let _ = self.inbox.send(Message::Demand(sender)).await;
+        let _ = receiver.await;
+        let snapshot = self.at_rest().await;
+        self.live().ok_or(snapshot)
+    }
+}

@@ -1,0 +1,124 @@
+//! The state of all plugins at one moment, as data.
+
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use crate::catalog::Shadowed;
+use crate::error::StartError;
+use crate::plugin::live::{Dialect, Quarantined};
+use crate::plugin::{Class, Generation, PluginName, Provenance, StateKind};
+use crate::report::PluginText;
+use crate::wire::NoiseReport;
+
+/// The state of the host and of all its plugins.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Status {
+    /// What ends the plugins if the host is killed: `guard`, or `parent-death-signal` as the weaker fallback.
+    pub protection: &'static str,
+    /// The plugins, in order.
+    pub plugins: Vec<PluginStatus>,
+    /// Plugins that were not started, as another one has their name.
+    pub losers: Vec<Loser>,
+    /// Tools that another one of the same name hides.
+    pub shadowed: Vec<Shadowed>,
+}
+
+/// A plugin that was not started, as another one that came first has its name.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Loser {
+    /// The name.
+    pub name: PluginName,
+    /// What brought the loser in.
+    pub provenance: Provenance,
+    /// What brought the winner in.
+    pub winner: Provenance,
+}
+
+/// The state of one plugin.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PluginStatus {
+    /// Its identity.
+    pub name: PluginName,
+    /// Where the user put it.
+    pub class: Class,
+    /// What brought it in.
+    pub provenance: Provenance,
+    /// The program and its arguments, free of known secrets.
+    pub command: Vec<String>,
+    /// What it is doing.
+    pub state: StateKind,
+    /// Why it is not running.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The same as data, not free of secrets.
+    #[serde(skip)]
+    pub failure: Option<StartError>,
+    /// When it will be started again, in milliseconds from now.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "millis")]
+    pub retry_in_ms: Option<Duration>,
+    /// How often it was started after the first time.
+    pub restarts: u32,
+    /// The number of its process.
+    pub generation: Generation,
+    /// Its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessStatus>,
+    /// The name that it has for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<PluginText>,
+    /// The version that it has for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<PluginText>,
+    /// What it speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<Dialect>,
+    /// How many tools it offers, hidden ones included.
+    pub tools: usize,
+    /// Tools that it lists and that are not offered.
+    pub quarantined: Vec<Quarantined>,
+}
+
+/// The state of a plugin's process.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ProcessStatus {
+    /// Its process id.
+    pub pid: u32,
+    /// When it was started, in milliseconds since 1970.
+    #[serde(rename = "startedAtMs", serialize_with = "unix_millis")]
+    pub started: SystemTime,
+    /// From the spawn to the end of the handshake, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "millis")]
+    pub ready_after_ms: Option<Duration>,
+    /// Calls under way.
+    pub calls: usize,
+    /// Calls that were given up and may still be running.
+    pub lingering: usize,
+    /// Given-up calls that never ended.
+    pub abandoned: u32,
+    /// Bytes that wait to be written to it.
+    pub outbox_bytes: usize,
+    /// What it wrote that is no message, or none that the host waits for.
+    pub noise: NoiseReport,
+    /// The end of its stderr.
+    pub stderr: PluginText,
+}
+
+fn millis<S: serde::Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    match duration {
+        Some(duration) => serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+        None => serializer.serialize_none(),
+    }
+}
+
+fn unix_millis<S: serde::Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    millis(&Some(since), serializer)
+}

@@ -1,0 +1,451 @@
+//! The other end of one process's pipes.
+//!
+//! A peer is made of three tasks: the reader, which settles calls and starts the work on inbound requests and waits
+//! for neither; the writer, which alone touches stdin; and one timer for all deadlines. It lives as long as its
+//! process and knows nothing of restarts: what it can't decide it raises as a [`PeerEvent`].
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lemon_process::Control;
+use lemon_protocol::{CancelledParams, ErrorObject, Kind, RequestId, method};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::inbound::{Inbound, InboundCalls};
+use super::noise::{Noise, NoiseReport};
+use super::outbox::{Item, Outbox, Refused};
+use super::pending::{CallContext, Opening, Outcome, Overdue, Pending};
+use super::trace::{Direction, Tracer};
+use crate::error::CallError;
+use crate::limits::{Limits, Timeouts};
+use crate::pipeline::Progress;
+use crate::plugin::{Generation, PluginName};
+use crate::report::Redactor;
+
+/// What a peer tells the owner of its process. Raised once each, in no order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum PeerEvent {
+    /// Nothing more will be read.
+    StdoutClosed = 1,
+    /// Too many lines were no message.
+    Flood = 2,
+    /// The outbox reached its hard bound.
+    NotReading = 4,
+    /// The list of tools is another one.
+    ToolsChanged = 8,
+    /// A request was answered.
+    GoodReply = 16,
+    /// A given-up call was abandoned.
+    Abandoned = 32,
+}
+
+impl PeerEvent {
+    const ALL: [Self; 6] =
+        [Self::GoodReply, Self::ToolsChanged, Self::Abandoned, Self::Flood, Self::NotReading, Self::StdoutClosed];
+}
+
+/// How far the peer has got. Requests of the other side are answered in `Open` only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Stage {
+    Handshake,
+    Open,
+    Closing,
+}
+
+pub(crate) struct PeerOptions {
+    pub(crate) plugin: PluginName,
+    pub(crate) generation: Generation,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) timeouts: Arc<Timeouts>,
+    pub(crate) inbound: Arc<dyn Inbound>,
+    pub(crate) tracer: Option<Tracer>,
+    /// What the process says in errors passes through it.
+    pub(crate) redactor: Redactor,
+    /// The process, so that a deadline can tell a dead one from a slow one.
+    pub(crate) control: Option<Control>,
+}
+
+/// A request to the other side.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    pub(crate) total: Option<Duration>,
+    /// When the total is over, if it began before the call.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) progress: Option<broadcast::Sender<Progress>>,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) context: Option<CallContext>,
+    /// Goes before all data, and is never cancelled: MCP forbids it for `initialize`.
+    pub(crate) control: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct Peer(pub(super) Arc<Shared>);
+
+pub(super) struct Shared {
+    pub(super) options: PeerOptions,
+    pub(super) outbox: Outbox,
+    pub(super) pending: Pending,
+    pub(super) noise: Noise,
+    pub(super) calls: Arc<Semaphore>,
+    pub(super) inbound: InboundCalls,
+    pub(super) stage: AtomicU8,
+    /// Lemon's plugins take longer lines than MCP servers.
+    pub(super) is_lemon: AtomicBool,
+    pub(super) raised: AtomicU32,
+    pub(super) raise: Notify,
+    pub(super) heard: Mutex<Instant>,
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Peer {
+    /// Starts the tasks. They end with [`close`](Self::close).
+    pub(crate) fn start(
+        options: PeerOptions,
+        stdin: impl AsyncWrite + Unpin + Send + 'static,
+        stdout: impl AsyncRead + Unpin + Send + 'static,
+    ) -> Self {
+        let limits = options.limits.clone();
+        let shared = Shared {
+            outbox: Outbox::new(limits.outbox_soft_bytes, limits.outbox_hard_bytes),
+            pending: Pending::default(),
+            noise: Noise::new(limits.noise_lines, options.timeouts.noise_window_ms.get()),
+            calls: Arc::new(Semaphore::new(limits.calls)),
+            inbound: InboundCalls::new(limits.inbound_requests),
+            stage: AtomicU8::new(Stage::Handshake as u8),
+            is_lemon: AtomicBool::new(true),
+            raised: AtomicU32::new(0),
+            raise: Notify::new(),
+            heard: Mutex::new(Instant::now()),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            options,
+        };
+        let peer = Self(Arc::new(shared));
+        let (writer, reader, timer) = (peer.clone(), peer.clone(), peer.clone());
+        peer.0.tasks.spawn(async move {
+            tokio::select! {
+                // An error means that the process closed its stdin; its end is noticed elsewhere.
+                _ = writer.0.outbox.write_to(stdin) => {}
+                () = writer.0.stop.cancelled() => {}
+            }
+        });
+        peer.0.tasks.spawn(async move {
+            tokio::select! {
+                () = reader.read(stdout) => reader.raise(PeerEvent::StdoutClosed),
+                () = reader.0.stop.cancelled() => {}
+            }
+        });
+        peer.0.tasks.spawn(async move { timer.keep_time().await });
+        peer
+    }
+
+    pub(crate) fn plugin(&self) -> &PluginName {
+        &self.0.options.plugin
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.0.options.generation
+    }
+
+    /// The handshake is over: requests of the other side are answered from now on.
+    pub(crate) fn open(&self, is_lemon: bool) {
+        self.0.is_lemon.store(is_lemon, Ordering::Relaxed);
+        self.0.stage.store(Stage::Open as u8, Ordering::Release);
+    }
+
+    /// The end is near: requests of the other side are refused.
+    pub(crate) fn closing(&self) {
+        self.0.stage.store(Stage::Closing as u8, Ordering::Release);
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        match self.0.stage.load(Ordering::Acquire) {
+            0 => Stage::Handshake,
+            1 => Stage::Open,
+            _ => Stage::Closing,
+        }
+    }
+
+    /// A slot for a top-level tool call; waits while all are taken.
+    pub(crate) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.calls.clone().acquire_owned().await.ok()
+    }
+
+    /// Sends a request and waits for its outcome. When the caller goes away, the call is cancelled.
+    pub(crate) async fn call(
+        &self,
+        method: &'static str,
+        params: impl FnOnce(i64) -> Bytes,
+        outgoing: Outgoing,
+    ) -> Outcome {
+        let Outgoing { total, deadline, idle, cancel, progress, permit, context, control } = outgoing;
+        let noise_before = self.0.noise.report().total();
+        let opening = Opening { method, total, deadline, idle, progress, permit, context, noise_before };
+        let mut ticket = self.0.pending.open(opening)?;
+        let id = ticket.id;
+        let guard = GiveUp { peer: self, id, armed: !control };
+        let params = params(id);
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":");
+        let item = Item::request(id, vec![head.into(), params, Bytes::from_static(b"}\n")]);
+        let (limit, key) = self.outbound_limit();
+        if item.len() > limit + 1 {
+            let (plugin, bytes) = (self.plugin().clone(), item.len() - 1);
+            let error = CallError::TooLarge { plugin, what: "the request to", bytes, limit, key };
+            self.0.pending.give_up(id, Duration::ZERO, error);
+            self.0.pending.ended(id);
+        } else {
+            let cancelled = async {
+                match &cancel {
+                    Some(cancel) => cancel.cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::pin!(cancelled);
+            if !control {
+                // A call that has its outcome before there was room is not sent at all.
+                tokio::select! {
+                    biased;
+                    outcome = &mut ticket.outcome => return guard.settled(outcome),
+                    () = &mut cancelled => { self.cancel(id); }
+                    () = self.0.outbox.room() => {}
+                }
+            }
+            if !cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                self.send_request(id, item, control);
+                tokio::select! {
+                    biased;
+                    outcome = &mut ticket.outcome => return guard.settled(outcome),
+                    () = &mut cancelled => { self.cancel(id); }
+                }
+            } else {
+                self.cancel(id);
+            }
+        }
+        let outcome = ticket.outcome.await;
+        guard.settled(outcome)
+    }
+
+    fn send_request(&self, id: i64, item: Item, control: bool) {
+        let trace = self.0.options.tracer.as_ref().map(|_| item.bytes());
+        let pushed = if control { self.0.outbox.push_control(item) } else { self.0.outbox.push_data(item) };
+        match pushed {
+            Ok(()) => self.trace(Direction::ToPlugin, trace.as_deref()),
+            Err(Refused::Full) => {
+                let error = CallError::NotReading { plugin: self.plugin().clone(), bytes: self.0.outbox.waiting() };
+                self.0.pending.give_up(id, Duration::ZERO, error);
+                self.raise(PeerEvent::NotReading);
+            }
+            // The end of the process settles the call with its reason.
+            Err(Refused::Closed) => {}
+        }
+    }
+
+    /// Gives a call up because its caller wants no answer any more.
+    pub(crate) fn cancel(&self, id: i64) {
+        let error = CallError::Cancelled { plugin: self.plugin().clone() };
+        self.give_up(id, error, "cancelled");
+    }
+
+    fn give_up(&self, id: i64, error: CallError, reason: &'static str) {
+        if !self.0.pending.give_up(id, self.0.options.timeouts.linger_ms.get(), error) {
+            return;
+        }
+        if self.0.outbox.revoke(id) {
+            self.0.pending.ended(id);
+            return;
+        }
+        let params = CancelledParams { request_id: RequestId::Number(id), reason: Some(reason.to_owned()) };
+        self.notify_now(method::CANCELLED, &params, true);
+    }
+
+    /// Sends a notification without waiting for room, in order with the data or, as control, before it.
+    pub(crate) fn notify_now(&self, method: &str, params: &impl Serialize, control: bool) {
+        #[derive(Serialize)]
+        struct Notification<'a, P> {
+            jsonrpc: &'a str,
+            method: &'a str,
+            params: &'a P,
+        }
+        self.push_json(&Notification { jsonrpc: "2.0", method, params }, control);
+    }
+
+    fn push_json(&self, message: &impl Serialize, control: bool) {
+        let Ok(mut line) = serde_json::to_vec(message) else {
+            return;
+        };
+        line.push(b'\n');
+        self.trace(Direction::ToPlugin, Some(&line));
+        let item = Item::new(line);
+        let pushed = if control { self.0.outbox.push_control(item) } else { self.0.outbox.push_data(item) };
+        if pushed == Err(Refused::Full) {
+            self.raise(PeerEvent::NotReading);
+        }
+    }
+
+    /// Answers a request of the other side.
+    pub(super) fn answer(&self, id: &RequestId<'_>, outcome: Result<&RawValue, &ErrorObject>) {
+        #[derive(Serialize)]
+        struct Answer<'a> {
+            jsonrpc: &'a str,
+            id: &'a RequestId<'a>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            result: Option<&'a RawValue>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<&'a ErrorObject>,
+        }
+        let (limit, key) = self.outbound_limit();
+        let too_large;
+        let (result, error) = match outcome {
+            Ok(result) if result.get().len() + 64 > limit => {
+                let message = format!("the result has {} bytes, the limit is {limit} ({key})", result.get().len());
+                too_large = ErrorObject::of(Kind::TooLarge, message);
+                (None, Some(&too_large))
+            }
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        self.push_json(&Answer { jsonrpc: "2.0", id, result, error }, false);
+    }
+
+    fn outbound_limit(&self) -> (usize, &'static str) {
+        let limits = &self.0.options.limits;
+        if self.0.is_lemon.load(Ordering::Relaxed) {
+            (limits.outbound_message_bytes, "limits.outbound_message_bytes")
+        } else {
+            (limits.foreign_outbound_message_bytes, "limits.foreign_outbound_message_bytes")
+        }
+    }
+
+    /// The context of the call that a request of the other side says it acts for.
+    pub(crate) fn context(&self, call: i64) -> Option<CallContext> {
+        self.0.pending.context(call)
+    }
+
+    /// Waits for the next event.
+    pub(crate) async fn event(&self) -> PeerEvent {
+        loop {
+            let notified = self.0.raise.notified();
+            let raised = self.0.raised.load(Ordering::Acquire);
+            if let Some(event) = PeerEvent::ALL.into_iter().find(|event| raised & *event as u32 != 0) {
+                self.0.raised.fetch_and(!(event as u32), Ordering::AcqRel);
+                return event;
+            }
+            notified.await;
+        }
+    }
+
+    pub(super) fn raise(&self, event: PeerEvent) {
+        self.0.raised.fetch_or(event as u32, Ordering::AcqRel);
+        self.0.raise.notify_one();
+    }
+
+    /// Lets the writer write what waits and close stdin.
+    pub(crate) fn finish_writing(&self) {
+        self.0.outbox.finish();
+    }
+
+    /// Settles every call with `error` and ends the tasks, whatever they are doing.
+    pub(crate) fn close(&self, error: CallError) {
+        self.closing();
+        self.0.pending.close(error);
+        self.0.outbox.close();
+        self.0.inbound.cancel_all();
+        self.0.stop.cancel();
+        self.0.tasks.close();
+    }
+
+    /// Settles every call that is under way; the peer goes on.
+    pub(crate) fn settle_all(&self, error: &CallError) {
+        self.0.pending.settle_all(error);
+    }
+
+    /// Waits until no call is under way.
+    pub(crate) async fn idle(&self) {
+        self.0.pending.idle().await;
+    }
+
+    pub(crate) fn noise(&self) -> NoiseReport {
+        self.0.noise.report()
+    }
+
+    /// Calls under way, and given-up ones that may still be running.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        self.0.pending.counts()
+    }
+
+    pub(crate) fn abandoned(&self) -> u32 {
+        self.0.pending.abandoned()
+    }
+
+    pub(crate) fn outbox_bytes(&self) -> usize {
+        self.0.outbox.waiting()
+    }
+
+    /// How long the process has written nothing.
+    pub(crate) fn silence(&self) -> Duration {
+        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    pub(super) fn trace(&self, direction: Direction, line: Option<&[u8]>) {
+        if let (Some(tracer), Some(line)) = (&self.0.options.tracer, line) {
+            tracer.line(self.plugin(), self.generation(), direction, line);
+        }
+    }
+
+    async fn keep_time(&self) {
+        while let Some(overdue) = self.0.pending.overdue().await {
+            // Calls of a dead process are left to its end, which knows the reason.
+            if self.0.options.control.as_ref().is_some_and(|control| control.try_exited().is_some()) {
+                continue;
+            }
+            for Overdue { id, method, after, idle, noise_before } in overdue {
+                let dropped = self.0.noise.report().total() - noise_before;
+                let plugin = self.plugin().clone();
+                self.give_up(id, CallError::Timeout { plugin, method, after, idle, dropped }, "timeout");
+            }
+            if self.0.pending.abandoned() > 0 {
+                self.raise(PeerEvent::Abandoned);
+            }
+        }
+    }
+}
+
+/// Cancels the call when its caller is dropped before the outcome.
+struct GiveUp<'a> {
+    peer: &'a Peer,
+    id: i64,
+    armed: bool,
+}
+
+impl GiveUp<'_> {
+    fn settled(mut self, outcome: Result<Outcome, tokio::sync::oneshot::error::RecvError>) -> Outcome {
+        self.armed = false;
+        // The sender is dropped without an outcome only when the whole peer is.
+        outcome.unwrap_or_else(|_| Err(CallError::ShuttingDown { plugin: self.peer.plugin().clone() }))
+    }
+}
+
+impl Drop for GiveUp<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.peer.cancel(self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "peer_tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! A peer over a pipe in memory, with the test as the other side.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lemon_protocol::{ErrorObject, Kind};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::report::PluginText;
+use crate::wire::inbound::InboundRequest;
+
+/// Answers every request with its own params, after the time that they name.
+struct Echo;
+
+impl Inbound for Echo {
+    fn request(
+        self: Arc<Self>,
+        request: InboundRequest,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<Box<RawValue>, ErrorObject>> + Send>> {
+        Box::pin(async move {
+            if request.method == "slow" {
+                std::future::pending::<()>().await;
+            }
+            request.params.ok_or_else(|| ErrorObject::of(Kind::Denied, "no params"))
+        })
+    }
+
+    fn notification(&self, peer: &Peer, method: &str, _: &str) {
+        peer.note("unknown_notification", || method.to_owned());
+    }
+
+    fn noise(&self, _: &Peer, _: &'static str, _: &PluginText) {}
+}
+
+struct Other {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+}
+
+impl Other {
+    async fn read(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next_line().await.unwrap().unwrap()).unwrap()
+    }
+
+    async fn write(&mut self, text: &str) {
+        self.writer.write_all(text.as_bytes()).await.unwrap();
+        self.writer.write_all(b"\n").await.unwrap();
+    }
+}
+
+/// A peer and its other side, joined by pipes of `pipe` bytes, past the handshake.
+fn pair(pipe: usize) -> (Peer, Other) {
+    let (ours, theirs) = tokio::io::duplex(pipe);
+    let (reader, writer) = tokio::io::split(ours);
+    let options = PeerOptions {
+        plugin: "other".parse().unwrap(),
+        generation: Generation::default(),
+        limits: Arc::new(Limits::default()),
+        timeouts: Arc::new(Timeouts::default()),
+        inbound: Arc::new(Echo),
+        tracer: None,
+        redactor: Redactor::new(),
+        control: None,
+    };
+    let peer = Peer::start(options, writer, reader);
+    peer.open(true);
+    let (reader, writer) = tokio::io::split(theirs);
+    (peer, Other { lines: BufReader::new(reader).lines(), writer })
+}
+
+fn call(peer: &Peer, params: impl Into<Bytes>, outgoing: Outgoing) -> tokio::task::JoinHandle<Outcome> {
+    let (peer, params) = (peer.clone(), params.into());
+    tokio::spawn(async move { peer.call("tools/call", |_| params, outgoing).await })
+}
+
+#[tokio::test]
+async fn answers_in_any_order_reach_their_callers() {
+    let (peer, mut other) = pair(64 * 1024);
+    let calls: Vec<_> = (0..10).map(|n| call(&peer, n.to_string(), Outgoing::default())).collect();
+    let mut requests = Vec::new();
+    for _ in 0..10 {
+        requests.push(other.read().await);
+    }
+    for request in requests.iter().rev() {
+        other.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": request["params"]}).to_string()).await;
+    }
+    for (n, call) in calls.into_iter().enumerate() {
+        assert_eq!(call.await.unwrap().unwrap().get(), n.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_before_it_is_written_is_never_heard_of() {
+    // The pipe is full with the first call, so the second one waits in the outbox.
+    let (peer, mut other) = pair(64);
+    let big = format!("\"{}\"", "x".repeat(10_000));
+    let first = call(&peer, big, Outgoing::default());
+    while peer.outbox_bytes() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let cancel = CancellationToken::new();
+    let second = call(&peer, "2", Outgoing { cancel: Some(cancel.clone()), ..Outgoing::default() });
+    while peer.load().0 < 2 {
+        tokio::task::yield_now().await;
+    }
+    cancel.cancel();
+    assert!(matches!(second.await.unwrap(), Err(CallError::Cancelled { .. })));
+    assert_eq!(peer.load().1, 0, "it holds no slot either");
+    assert_eq!(other.read().await["id"], 1);
+    let third = call(&peer, "3", Outgoing::default());
+    assert_eq!(other.read().await["id"], 3);
+    drop((first, third));
+}
+
+#[tokio::test]
+async fn a_cancellation_overtakes_what_waits_and_the_late_answer_is_only_counted() {
+    let (peer, mut other) = pair(64 * 1024);
+    let cancel = CancellationToken::new();
+    let first = call(&peer, "1", Outgoing { cancel: Some(cancel.clone()), ..Outgoing::default() });
+    assert_eq!(other.read().await["id"], 1);
+    cancel.cancel();
+    assert!(matches!(first.await.unwrap(), Err(CallError::Cancelled { .. })));
+    let cancelled = other.read().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"], json!({"requestId": 1, "reason": "cancelled"}));
+    assert_eq!(peer.load(), (0, 1));
+    other.write(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
+    let second = call(&peer, "2", Outgoing::default());
+    other.read().await;
+    other.write(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#).await;
+    second.await.unwrap().unwrap();
+    assert_eq!(peer.noise().counts["late_answer"], 1);
+    assert_eq!(peer.load(), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_a_cancellation_with_its_reason() {
+    let (peer, mut other) = pair(64 * 1024);
+    let call = call(&peer, "1", Outgoing { total: Some(Duration::from_secs(3)), ..Outgoing::default() });
+    other.read().await;
+    assert!(matches!(call.await.unwrap(), Err(CallError::Timeout { idle: false, .. })));
+    assert_eq!(other.read().await["params"]["reason"], "timeout");
+}
+
+#[tokio::test]
+async fn two_hundred_large_messages_both_ways_at_once_do_not_block_each_other() {
+    let (peer, mut other) = pair(64 * 1024);
+    let big = format!("\"{}\"", "x".repeat(64 * 1024));
+    let calls: Vec<_> = (0..200).map(|_| call(&peer, big.clone(), Outgoing::default())).collect();
+    // The other side writes all that it has to say before it reads anything.
+    let mut requests = String::new();
+    for n in 0..200 {
+        requests.push_str(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"r{n}\",\"method\":\"m\",\"params\":[{big}]}}\n"));
+    }
+    let mut writer = other.writer;
+    let writing = tokio::spawn(async move {
+        writer.write_all(requests.as_bytes()).await.unwrap();
+        writer
+    });
+    let (mut answered, mut ids) = (0, Vec::new());
+    while answered < 64 || ids.len() < 200 {
+        let message: Value = serde_json::from_str(&other.lines.next_line().await.unwrap().unwrap()).unwrap();
+        match message.get("method") {
+            Some(_) => ids.push(message["id"].clone()),
+            // At most 64 are worked on at once, the others are refused: every one is answered.
+            None => answered += 1,
+        }
+    }
+    let mut writer = writing.await.unwrap();
+    for id in ids {
+        let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{big}}}\n");
+        writer.write_all(answer.as_bytes()).await.unwrap();
+    }
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap().get().len(), big.len());
+    }
+}
+
+#[tokio::test]
+async fn requests_of_the_other_side_are_answered_and_refused_in_their_own_ids() {
+    let (peer, mut other) = pair(64 * 1024);
+    other.write(r#"{"jsonrpc":"2.0","id":"é","method":"m","params":{"a":1.10}}"#).await;
+    assert_eq!(other.lines.next_line().await.unwrap().unwrap(), r#"{"jsonrpc":"2.0","id":"é","result":{"a":1.10}}"#);
+    other.write(r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#).await;
+    assert_eq!(other.read().await, json!({"jsonrpc": "2.0", "id": -7, "result": {}}));
+    for n in 0..65 {
+        other.write(&format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"slow"}}"#)).await;
+    }
+    let refused = other.read().await;
+    assert_eq!((&refused["id"], &refused["error"]["data"]["kind"]), (&json!(64), &json!("busy")));
+    other.write(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#).await;
+    other.write(r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{}}"#).await;
+    assert_eq!(other.read().await["id"], 3, "a cancelled request is not answered, and frees its place");
+    peer.closing();
+    other.write(r#"{"jsonrpc":"2.0","id":99,"method":"m","params":{}}"#).await;
+    assert_eq!(other.read().await["error"]["data"]["kind"], "shutting_down");
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_before_it_is_written() {
+    let (peer, _other) = pair(64 * 1024);
+    peer.open(false);
+    let limit = Limits::default().foreign_outbound_message_bytes;
+    let params = format!("\"{}\"", "x".repeat(limit));
+    let error = call(&peer, params, Outgoing::default()).await.unwrap().unwrap_err();
+    assert!(matches!(error, CallError::TooLarge { .. }), "{error}");
+    assert_eq!((peer.outbox_bytes(), peer.load()), (0, (0, 0)));
+}
+
+#[tokio::test]
+async fn a_side_that_does_not_read_is_noticed_at_the_hard_bound() {
+    let (peer, _other) = pair(64);
+    let big = Bytes::from(format!("\"{}\"", "x".repeat(1024 * 1024)));
+    for _ in 0..80 {
+        // Notifications wait for no room.
+        peer.notify_now("m", &serde_json::from_slice::<&RawValue>(&big).unwrap(), false);
+    }
+    assert_eq!(peer.event().await, PeerEvent::NotReading);
+    assert!(peer.outbox_bytes() <= Limits::default().outbox_hard_bytes);
+}
+
+#[tokio::test]
+async fn the_end_settles_every_call_with_its_reason() {
+    let (peer, mut other) = pair(64 * 1024);
+    let call = call(&peer, "1", Outgoing::default());
+    other.read().await;
+    peer.close(CallError::Denied { reason: "the end".to_owned() });
+    assert_eq!(call.await.unwrap().unwrap_err().to_string(), "the call was refused: the end");
+    assert_eq!(other.lines.next_line().await.unwrap(), None, "stdin is closed");
+}

@@ -1,0 +1,425 @@
+//! The calls of one process that have no outcome yet.
+//!
+//! A call is settled by taking its entry, whoever does it: an answer, the end of the process, the caller's
+//! cancellation, the deadline or the shutdown. What comes second finds no entry. Ids are counted up and never used
+//! again. A call that was given up keeps its slot for a while, as its handler may still be running.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, OwnedSemaphorePermit, broadcast, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::CallError;
+use crate::pipeline::Progress;
+use crate::session::Session;
+
+/// How a call ends.
+pub(crate) type Outcome = Result<Box<RawValue>, CallError>;
+
+/// What a call that a plugin makes from within this call inherits.
+#[derive(Clone, Debug)]
+pub(crate) struct CallContext {
+    pub(crate) session: Session,
+    /// The tools that are waiting, outermost first.
+    pub(crate) chain: Vec<String>,
+    /// Cancelled when this call has its outcome.
+    pub(crate) ended: CancellationToken,
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// One call, as it is opened.
+pub(crate) struct Opening {
+    pub(crate) method: &'static str,
+    pub(crate) total: Option<Duration>,
+    /// When the total is over, if it began before now.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) progress: Option<broadcast::Sender<Progress>>,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) context: Option<CallContext>,
+    /// Messages that had been dropped before the call.
+    pub(crate) noise_before: u64,
+}
+
+/// Where the caller waits.
+pub(crate) struct Ticket {
+    pub(crate) id: i64,
+    pub(crate) outcome: oneshot::Receiver<Outcome>,
+}
+
+struct Entry {
+    outcome: oneshot::Sender<Outcome>,
+    opening: Opening,
+    total_due: Option<Instant>,
+    due: Option<Instant>,
+}
+
+struct Lingering {
+    until: Instant,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Default)]
+struct State {
+    last_id: i64,
+    open: HashMap<i64, Entry>,
+    due: BTreeSet<(Instant, i64)>,
+    lingering: HashMap<i64, Lingering>,
+    abandoned: u32,
+    closed: Option<CallError>,
+}
+
+#[derive(Default)]
+pub(crate) struct Pending {
+    state: Mutex<State>,
+    /// Wakes the timer when the earliest time is another one.
+    earlier: Notify,
+    /// Wakes those who wait for no call to be open.
+    emptied: Notify,
+}
+
+/// An entry whose time has come.
+#[derive(Debug)]
+pub(crate) struct Overdue {
+    pub(crate) id: i64,
+    pub(crate) method: &'static str,
+    pub(crate) after: Duration,
+    pub(crate) idle: bool,
+    pub(crate) noise_before: u64,
+}
+
+/// What an id in an answer stands for when no call is open under it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unmatched {
+    /// The call was given up; its handler has ended now.
+    Late,
+    /// The call has its outcome already.
+    Extra,
+    /// The host never used the id.
+    Unknown,
+}
+
+impl Pending {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a call under a new id.
+    pub(crate) fn open(&self, opening: Opening) -> Result<Ticket, CallError> {
+        let now = Instant::now();
+        let total_due = opening.deadline.or_else(|| opening.total.and_then(|total| now.checked_add(total)));
+        let idle_due = opening.idle.and_then(|idle| now.checked_add(idle));
+        let due = [total_due, idle_due].into_iter().flatten().min();
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.state();
+        if let Some(error) = &state.closed {
+            return Err(error.clone());
+        }
+        state.last_id += 1;
+        let id = state.last_id;
+        state.open.insert(id, Entry { outcome: sender, opening, total_due, due });
+        state.schedule(due, id, &self.earlier);
+        Ok(Ticket { id, outcome: receiver })
+    }
+
+    /// Settles a call.
+    pub(crate) fn settle(&self, id: i64, outcome: impl FnOnce(&'static str) -> Outcome) -> Result<(), Unmatched> {
+        let entry = {
+            let mut state = self.state();
+            match state.take(id) {
+                Some(entry) => entry,
+                None if state.lingering.remove(&id).is_some() => return Err(Unmatched::Late),
+                None if (1..=state.last_id).contains(&id) => return Err(Unmatched::Extra),
+                None => return Err(Unmatched::Unknown),
+            }
+        };
+        entry.settle(outcome);
+        self.note_empty();
+        Ok(())
+    }
+
+    /// Settles a call whose handler may go on: its slot stays taken until the plugin tells that it ended, or until
+    /// `linger` is over. False if the call had its outcome already.
+    pub(crate) fn give_up(&self, id: i64, linger: Duration, error: CallError) -> bool {
+        let entry = {
+            let mut state = self.state();
+            let Some(mut entry) = state.take(id) else {
+                return false;
+            };
+            let until = Instant::now() + linger;
+            state.lingering.insert(id, Lingering { until, _permit: entry.opening.permit.take() });
+            state.schedule(Some(until), id, &self.earlier);
+            entry
+        };
+        entry.settle(|_| Err(error));
+        self.note_empty();
+        true
+    }
+
+    /// The handler of a given-up call has ended, or never began.
+    pub(crate) fn ended(&self, id: i64) -> bool {
+        self.state().lingering.remove(&id).is_some()
+    }
+
+    /// Resets the idle clock of a call and passes the note on. False if no such call is open.
+    pub(crate) fn progress(&self, id: i64, note: Progress) -> bool {
+        let mut state = self.state();
+        let Some(entry) = state.open.get_mut(&id) else {
+            return false;
+        };
+        if let Some(sender) = &entry.opening.progress {
+            // Nobody listening is fine.
+            let _ = sender.send(note);
+        }
+        if let Some(idle) = entry.opening.idle {
+            let old = entry.due;
+            let new = [entry.total_due, Instant::now().checked_add(idle)].into_iter().flatten().min();
+            entry.due = new;
+            if let Some(old) = old {
+                state.due.remove(&(old, id));
+            }
+            state.schedule(new, id, &self.earlier);
+        }
+        true
+    }
+
+    /// What a request that acts for call `id` inherits; none if that call is not open.
+    pub(crate) fn context(&self, id: i64) -> Option<CallContext> {
+        self.state().open.get(&id).and_then(|entry| entry.opening.context.clone())
+    }
+
+    /// Settles all calls.
+    pub(crate) fn settle_all(&self, error: &CallError) {
+        let entries: Vec<Entry> = {
+            let mut state = self.state();
+            state.due.clear();
+            state.lingering.clear();
+            state.open.drain().map(|(_, entry)| entry).collect()
+        };
+        for entry in entries {
+            entry.settle(|_| Err(error.clone()));
+        }
+        self.note_empty();
+    }
+
+    /// Settles all calls, and all later ones at once.
+    pub(crate) fn close(&self, error: CallError) {
+        self.state().closed.get_or_insert_with(|| error.clone());
+        self.settle_all(&error);
+        self.earlier.notify_one();
+    }
+
+    fn note_empty(&self) {
+        if self.state().open.is_empty() {
+            self.emptied.notify_waiters();
+        }
+    }
+
+    /// Waits until no call is open.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let notified = self.emptied.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            if self.state().open.is_empty() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Calls without an outcome, and given-up ones that still hold a slot.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.open.len(), state.lingering.len())
+    }
+
+    /// Waits for the next times that come due. The calls stay open, for the caller to give up. None at the end.
+    pub(crate) async fn overdue(&self) -> Option<Vec<Overdue>> {
+        loop {
+            let notified = self.earlier.notified();
+            let next = {
+                let mut state = self.state();
+                if state.closed.is_some() {
+                    return None;
+                }
+                let overdue = state.pop_due(Instant::now());
+                if !overdue.is_empty() {
+                    return Some(overdue);
+                }
+                state.due.first().map(|(at, _)| *at)
+            };
+            match next {
+                Some(at) => {
+                    tokio::select! { () = notified => {}, () = tokio::time::sleep_until(at) => {} }
+                }
+                None => notified.await,
+            }
+        }
+    }
+
+    /// Given-up calls whose handler never ended.
+    pub(crate) fn abandoned(&self) -> u32 {
+        self.state().abandoned
+    }
+}
+
+impl State {
+    fn schedule(&mut self, due: Option<Instant>, id: i64, earlier: &Notify) {
+        let Some(due) = due else { return };
+        let first = self.due.first().is_none_or(|(at, _)| due < *at);
+        self.due.insert((due, id));
+        if first {
+            earlier.notify_one();
+        }
+    }
+
+    fn take(&mut self, id: i64) -> Option<Entry> {
+        let entry = self.open.remove(&id)?;
+        if let Some(due) = entry.due {
+            self.due.remove(&(due, id));
+        }
+        Some(entry)
+    }
+
+    fn pop_due(&mut self, now: Instant) -> Vec<Overdue> {
+        let mut overdue = Vec::new();
+        while let Some(&(at, id)) = self.due.first() {
+            if at > now {
+                break;
+            }
+            self.due.pop_first();
+            if let Some(entry) = self.open.get_mut(&id) {
+                entry.due = None;
+                let idle = entry.total_due.is_none_or(|total| at < total);
+                let after = if idle { entry.opening.idle } else { entry.opening.total };
+                overdue.push(Overdue {
+                    id,
+                    method: entry.opening.method,
+                    after: after.unwrap_or_default(),
+                    idle,
+                    noise_before: entry.opening.noise_before,
+                });
+            } else if self.lingering.get(&id).is_some_and(|lingering| lingering.until <= now) {
+                self.lingering.remove(&id);
+                self.abandoned += 1;
+            }
+        }
+        overdue
+    }
+}
+
+impl Entry {
+    fn settle(self, outcome: impl FnOnce(&'static str) -> Outcome) {
+        if let Some(context) = &self.opening.context {
+            context.ended.cancel();
+        }
+        // A caller that went away wants no outcome.
+        let _ = self.outcome.send(outcome(self.opening.method));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::plugin::PluginName;
+
+    fn opening(total: Option<u64>, idle: Option<u64>) -> Opening {
+        Opening {
+            method: "tools/call",
+            total: total.map(Duration::from_secs),
+            deadline: None,
+            idle: idle.map(Duration::from_secs),
+            progress: None,
+            permit: None,
+            context: None,
+            noise_before: 0,
+        }
+    }
+
+    fn cancelled() -> CallError {
+        CallError::Cancelled { plugin: "p".parse::<PluginName>().unwrap() }
+    }
+
+    fn null() -> Outcome {
+        Ok(RawValue::from_string("null".to_owned()).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_settled_once_and_what_comes_second_is_told_apart() {
+        let pending = Pending::default();
+        let first = pending.open(opening(None, None)).unwrap();
+        let second = pending.open(opening(None, None)).unwrap();
+        assert_eq!((first.id, second.id), (1, 2));
+        assert_eq!(pending.settle(first.id, |_| null()), Ok(()));
+        assert_eq!(pending.settle(first.id, |_| null()), Err(Unmatched::Extra));
+        assert_eq!(pending.settle(77, |_| null()), Err(Unmatched::Unknown));
+        assert!(pending.give_up(second.id, Duration::from_secs(10), cancelled()));
+        assert!(!pending.give_up(second.id, Duration::from_secs(10), cancelled()));
+        assert_eq!(pending.settle(second.id, |_| null()), Err(Unmatched::Late));
+        assert_eq!(pending.settle(second.id, |_| null()), Err(Unmatched::Extra));
+        assert!(first.outcome.await.unwrap().is_ok());
+        assert!(matches!(second.outcome.await.unwrap(), Err(CallError::Cancelled { .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_moves_the_idle_deadline_but_not_the_total_one() {
+        let pending = Arc::new(Pending::default());
+        let start = Instant::now();
+        let ticket = pending.open(opening(Some(10), Some(4))).unwrap();
+        let working = pending.clone();
+        tokio::spawn(async move {
+            for _ in 0..100 {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                working.progress(ticket.id, Progress::default());
+            }
+        });
+        let overdue = pending.overdue().await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 10);
+        assert_eq!((overdue[0].id, overdue[0].idle, overdue[0].after.as_secs()), (ticket.id, false, 10));
+        assert!(pending.give_up(ticket.id, Duration::from_secs(10), cancelled()));
+        let quiet = pending.open(opening(Some(10), Some(4))).unwrap();
+        let overdue = pending.overdue().await.unwrap();
+        assert_eq!((overdue[0].id, overdue[0].idle, overdue[0].after.as_secs()), (quiet.id, true, 4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_given_up_call_keeps_its_slot_until_it_ends_or_is_abandoned() {
+        let pending = Arc::new(Pending::default());
+        let slots = Arc::new(Semaphore::new(2));
+        let mut tickets = Vec::new();
+        for _ in 0..2 {
+            let permit = Some(slots.clone().try_acquire_owned().unwrap());
+            let ticket = pending.open(Opening { permit, ..opening(None, None) }).unwrap();
+            pending.give_up(ticket.id, Duration::from_secs(10), cancelled());
+            tickets.push(ticket);
+        }
+        assert_eq!(slots.available_permits(), 0);
+        assert!(pending.ended(tickets[0].id));
+        assert_eq!(slots.available_permits(), 1);
+        let timer = pending.clone();
+        let timer = tokio::spawn(async move { timer.overdue().await.map(|overdue| overdue.len()) });
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        assert_eq!((slots.available_permits(), pending.abandoned()), (2, 1));
+        pending.close(cancelled());
+        assert_eq!(timer.await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn the_end_settles_what_is_open_and_refuses_what_comes() {
+        let pending = Pending::default();
+        let ticket = pending.open(opening(Some(1), None)).unwrap();
+        pending.close(cancelled());
+        assert!(matches!(ticket.outcome.await.unwrap(), Err(CallError::Cancelled { .. })));
+        assert!(pending.open(opening(None, None)).is_err());
+        assert_eq!(pending.counts(), (0, 0));
+    }
+}

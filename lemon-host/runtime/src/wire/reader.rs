@@ -1,0 +1,260 @@
+//! What is read from a process: answers settle calls, requests become tasks, everything else is a notification or
+//! noise. Nothing here waits for the writer.
+
+use std::sync::PoisonError;
+
+use lemon_protocol::{
+    CancelledParams, ErrorObject, Kind, LineSplitter, Message, Piece, ProgressParams, RequestId, Settled, TopLevelId,
+    method,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
+
+use super::inbound::InboundRequest;
+use super::noise::Reaction;
+use super::peer::{Peer, PeerEvent, Stage};
+use super::pending::Unmatched;
+use super::trace::Direction;
+use crate::error::CallError;
+use crate::pipeline::Progress;
+use crate::report::PluginText;
+
+impl Peer {
+    pub(super) async fn read(&self, mut stdout: impl AsyncRead + Unpin) {
+        /// The buffer of a quiet process is small; one that has much to say gets a larger one.
+        const BUFFER: std::ops::RangeInclusive<usize> = 4 * 1024..=64 * 1024;
+        /// After so many lines the other tasks of a single-threaded runtime get their turn.
+        const TURN: usize = 256;
+        let mut lines = LineSplitter::new(self.0.options.limits.inbound_message_bytes);
+        let mut buffer = vec![0; *BUFFER.start()];
+        while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
+            *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            lines.extend(&buffer[..read]);
+            if read == buffer.len() && read < *BUFFER.end() {
+                buffer.resize(read * 2, 0);
+            }
+            let mut turn = 0;
+            while let Some(piece) = lines.next_piece() {
+                match piece {
+                    Piece::Line(line) => self.line(line),
+                    Piece::Oversized { bytes, id } => self.oversized(bytes, id),
+                }
+                turn += 1;
+                if turn % TURN == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        if lines.remainder() > 0 {
+            let bytes = lines.remainder();
+            self.bad_line("unfinished_line", || format!("{bytes} bytes without a line end at the end of the stream"));
+        }
+    }
+
+    fn line(&self, line: &[u8]) {
+        self.trace(Direction::FromPlugin, Some(line));
+        match Message::parse(line) {
+            Ok(Message::Response { id: Some(id), outcome }) => self.response(id, outcome),
+            Ok(Message::Response { id: None, outcome }) => {
+                let error = outcome.err().map_or("", RawValue::get);
+                self.note("null_id_error", || format!("an error answer without an id: {error}"));
+            }
+            Ok(Message::Request { id, method, params }) => self.request(id.into_owned(), &method, params),
+            Ok(Message::Notification { method, params }) => self.notification(&method, params),
+            Err(fault) => {
+                // The call that the broken answer was meant for need not wait for its deadline.
+                let mut id = TopLevelId::default();
+                id.feed(line);
+                if let Some(id) = id.get() {
+                    let detail = PluginText::new(format!("the message is not acceptable: {fault}"));
+                    let _ = self.0.pending.settle(id, |method| Err(self.broken(method, detail)));
+                }
+                self.bad_line(fault.kind.as_str(), || format!("{fault}: {}", excerpt(line)));
+            }
+        }
+    }
+
+    fn broken(&self, method: &'static str, detail: PluginText) -> CallError {
+        CallError::Protocol { plugin: self.plugin().clone(), method, detail }
+    }
+
+    fn response(&self, id: RequestId<'_>, outcome: Result<&RawValue, &RawValue>) {
+        let number = match &id {
+            RequestId::Number(number) => *number,
+            RequestId::Text(text) => {
+                let id = text.parse().unwrap_or(0);
+                let detail = format!("the answer's id is the string {text:?}, the request's was a number");
+                let settled = self.0.pending.settle(id, |method| Err(self.broken(method, PluginText::new(detail))));
+                self.note("string_id", || match settled {
+                    Ok(()) => format!("an answer with the id {id} as a string"),
+                    Err(_) => format!("an answer with an id that the host never used: {text:?}"),
+                });
+                return;
+            }
+        };
+        let settled = self.0.pending.settle(number, |method| match outcome {
+            Ok(result) => Ok(result.to_owned()),
+            Err(error) => Err(self.answered(method, error)),
+        });
+        match settled {
+            Ok(()) => self.raise(PeerEvent::GoodReply),
+            Err(Unmatched::Late) => {
+                self.note("late_answer", || format!("an answer to request {number} after it was given up"));
+            }
+            Err(Unmatched::Extra) => {
+                self.note("extra_answer", || format!("one more answer to request {number}"));
+            }
+            Err(Unmatched::Unknown) => {
+                self.note("unknown_id", || format!("an answer to request {number}, which the host never sent"));
+            }
+        }
+    }
+
+    fn answered(&self, method: &'static str, error: &RawValue) -> CallError {
+        match serde_json::from_str::<ErrorObject>(error.get()) {
+            Ok(ErrorObject { code, message, data }) => {
+                let message = self.0.options.redactor.redact(&message).into_owned();
+                CallError::Answered { plugin: self.plugin().clone(), code, message: PluginText::new(message), data }
+            }
+            Err(fault) => self.broken(method, PluginText::new(format!("the error is no error object: {fault}"))),
+        }
+    }
+
+    fn oversized(&self, bytes: usize, id: Option<i64>) {
+        let limit = self.0.options.limits.inbound_message_bytes;
+        if let Some(id) = id {
+            let (plugin, key) = (self.plugin().clone(), "limits.inbound_message_bytes");
+            let error = CallError::TooLarge { plugin, what: "the answer", bytes, limit, key };
+            let _ = self.0.pending.settle(id, |_| Err(error));
+        }
+        self.bad_line("oversized", || format!("a line of {bytes} bytes; the limit is {limit}"));
+    }
+
+    fn request(&self, id: RequestId<'static>, method: &str, params: Option<&RawValue>) {
+        if method == method::PING {
+            return self.answer(&id, Ok(&empty_object()));
+        }
+        let refusal = match self.stage() {
+            Stage::Handshake => Some(ErrorObject::of(Kind::NotReady, "the handshake is not over yet")),
+            Stage::Closing => Some(ErrorObject::of(Kind::ShuttingDown, "the host answers no new requests any more")),
+            Stage::Open => None,
+        };
+        let begun = match refusal {
+            Some(refusal) => Err(refusal),
+            None => self.0.inbound.begin(&id),
+        };
+        let (cancel, slot) = match begun {
+            Ok(begun) => begun,
+            Err(refusal) => return self.answer(&id, Err(&refusal)),
+        };
+        let request = InboundRequest {
+            peer: self.clone(),
+            method: method.to_owned(),
+            params: params.map(ToOwned::to_owned),
+            cancel: cancel.clone(),
+        };
+        let peer = self.clone();
+        self.0.tasks.spawn(async move {
+            let handler = peer.0.options.inbound.clone().request(request);
+            let outcome = tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                outcome = handler => Some(outcome),
+            };
+            peer.0.inbound.end(&id);
+            drop(slot);
+            if let Some(outcome) = outcome {
+                peer.0.outbox.room().await;
+                peer.answer(&id, outcome.as_deref());
+            }
+        });
+    }
+
+    fn notification(&self, method: &str, params: Option<&RawValue>) {
+        let text = params.map_or("{}", RawValue::get);
+        match method {
+            method::PROGRESS => self.progress(text),
+            method::TOOLS_LIST_CHANGED => self.raise(PeerEvent::ToolsChanged),
+            method::CANCELLED => {
+                if let Some(CancelledParams { request_id, .. }) = self.payload(method, text) {
+                    self.0.inbound.cancel(&request_id);
+                }
+            }
+            method::SETTLED => {
+                if let Some(Settled { request_id: RequestId::Number(id) }) = self.payload(method, text)
+                    && !self.0.pending.ended(id)
+                {
+                    self.note("unknown_id", || format!("lemon/settled for request {id}, which was not given up"));
+                }
+            }
+            _ => self.0.options.inbound.notification(self, method, text),
+        }
+    }
+
+    fn progress(&self, text: &str) {
+        let Some(params) = self.payload::<ProgressParams>(method::PROGRESS, text) else {
+            return;
+        };
+        let ProgressParams { progress_token, progress, total, message } = params;
+        let token = match progress_token {
+            RequestId::Number(token) => token,
+            RequestId::Text(_) => 0,
+        };
+        let note = Progress { progress, total, message: message.map(PluginText::new) };
+        if !self.0.pending.progress(token, note) {
+            self.note("late_progress", || format!("progress for {token}, which is not under way"));
+        }
+    }
+
+    /// Reads the params of a notification; bad ones are noise.
+    pub(crate) fn payload<'a, P: Deserialize<'a>>(&self, method: &str, text: &'a str) -> Option<P> {
+        // A struct can be read from an array as well, which the protocol does not allow.
+        let read = match text.trim_ascii_start().as_bytes().first() {
+            Some(b'{') => serde_json::from_str(text).map_err(|fault| fault.to_string()),
+            _ => Err("the params are no object".to_owned()),
+        };
+        match read {
+            Ok(params) => Some(params),
+            Err(fault) => {
+                self.bad_line("bad_params", || format!("{method}: {fault}"));
+                None
+            }
+        }
+    }
+
+    /// Counts noise that does no harm in any number.
+    pub(crate) fn note(&self, kind: &'static str, what: impl FnOnce() -> String) {
+        let reaction = self.0.noise.note(kind, what);
+        self.react(kind, &reaction);
+    }
+
+    fn bad_line(&self, kind: &'static str, what: impl FnOnce() -> String) {
+        let reaction = self.0.noise.bad_line(kind, what);
+        self.react(kind, &reaction);
+    }
+
+    fn react(&self, kind: &'static str, reaction: &Reaction) {
+        match reaction {
+            Reaction::Count => {}
+            Reaction::Tell => {
+                let first = self.0.noise.report().first.get(kind).cloned();
+                self.0.options.inbound.noise(self, kind, &first.unwrap_or_default());
+            }
+            Reaction::Flood => self.raise(PeerEvent::Flood),
+        }
+    }
+}
+
+/// The start of a line, for a report.
+fn excerpt(line: &[u8]) -> String {
+    const LENGTH: usize = 200;
+    let text = String::from_utf8_lossy(&line[..line.len().min(LENGTH)]).into_owned();
+    if line.len() > LENGTH { format!("{text}…") } else { text }
+}
+
+/// `{}`, the answer to a ping.
+fn empty_object() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

@@ -1,0 +1,44 @@
+//! Misbehaving plugins to start, and ways to look at what became of them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lemon_host::{CallError, Class, PluginSpec, PluginStatus, Status, ToolResult};
+
+/// A path of the repository.
+pub(crate) fn root(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).canonicalize().unwrap().display().to_string()
+}
+
+/// A plugin that is right in all but one thing.
+pub(crate) fn zoo(name: &str, fault: &str) -> PluginSpec {
+    let program = root("tests/misbehaving/misbehave.py");
+    PluginSpec::new(name.parse().unwrap(), Class::Extension, ["python3", &program, fault])
+}
+
+/// The status of one plugin.
+pub(crate) fn fault<'a>(status: &'a Status, name: &str) -> &'a PluginStatus {
+    status.plugins.iter().find(|plugin| plugin.name.as_str() == name).unwrap()
+}
+
+/// The text of a result.
+pub(crate) fn text(result: Result<ToolResult, CallError>) -> String {
+    let result = result.unwrap();
+    result.texts().map(|text| text.raw().to_owned()).collect()
+}
+
+/// Whether a process is there and is no zombie.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
+/// Waits for something to become true.
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(30), async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    waited.await.expect("the condition never became true");
+}
