@@ -30,7 +30,7 @@ pub(crate) const MIN_LINE_CHARS: usize = 16;
 ///
 /// All values are searched in one pass that is linear in the text, whatever a plugin puts into it.
 /// Where several occurrences overlap or touch, all that any of them covers becomes one
-/// [`REDACTED`].
+/// `[redacted]`.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Arc<RwLock<Known>>,
@@ -61,8 +61,8 @@ impl Redactor {
     /// Hides a value from now on, in all clones, and says whether it does.
     ///
     /// White space around the value is not part of it, since it comes from a file's last newline.
-    /// What remains is ignored when it is shorter than [`MIN_SECRET_BYTES`]. The forms that JSON
-    /// writers give the value are hidden too, and each line of at least [`MIN_LINE_CHARS`]
+    /// What remains is ignored when it is shorter than 4 bytes. The forms that JSON
+    /// writers give the value are hidden too, and each line of at least 16
     /// characters of a value of several lines, such as a PEM key, except its `-----BEGIN …` and
     /// `-----END …`, which are no secret.
     pub fn add(&self, value: &str) -> bool {

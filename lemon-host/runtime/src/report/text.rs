@@ -15,7 +15,7 @@ pub(crate) const DEFAULT_CAP: usize = 2_000;
 
 /// A text from a plugin: raw inside, harmless when displayed.
 ///
-/// `Display` and `Debug` show one line of at most [`DEFAULT_CAP`] characters, in which every
+/// `Display` and `Debug` show one line of at most 2,000 characters, in which every
 /// control, bidirectional and invisible character is written like `\u{202e}`. Width and alignment
 /// (`{:<20}`) count what is shown. Backslashes stay as they are, so that paths and patterns can be
 /// read: a plugin can write text that looks escaped, but never text that acts.

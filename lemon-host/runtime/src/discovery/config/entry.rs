@@ -30,7 +30,7 @@ pub struct PluginConfig {
     /// Variables beside those that every plugin gets.
     pub env: BTreeMap<String, EnvValue>,
     /// The plugin's own settings. Values like `{ "secret": "NAME" }` are as they stand in the file;
-    /// [`secret_name`] tells them.
+    /// each stands for the secret of that name.
     pub config: Map<String, serde_json::Value>,
     /// Whether it is started at all; true where the config does not say.
     pub enabled: bool,

@@ -41,7 +41,7 @@ pub enum ConfigError {
         /// The folder.
         file: PathBuf,
     },
-    /// The file holds more than [`MAX_BYTES`].
+    /// The file holds more than 1 MiB.
     #[error("the config file {} is larger than {} KiB", path(file), MAX_BYTES / 1024)]
     TooLarge {
         /// The file.
