@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::id::RequestId;
@@ -60,12 +61,12 @@ pub struct ListToolsParams {
 }
 
 /// The result of `tools/list`. Each entry of `tools` is a [`Tool`]; one that can't be read does not spoil the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListToolsResult {
     /// One page of tools.
     #[schemars(with = "Vec<Tool>")]
-    pub tools: Vec<Value>,
+    pub tools: Vec<Box<RawValue>>,
     /// Where the next page starts; absent or null on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

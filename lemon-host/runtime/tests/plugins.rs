@@ -95,6 +95,41 @@ async fn a_plugin_calls_another_ones_tool_only_if_that_is_approved() {
 }
 
 #[tokio::test]
+async fn a_request_that_the_host_does_not_know_is_refused_by_the_standard_code() {
+    for (fault, tool) in [("unknown-reverse", "nonsense"), ("roots", "roots")] {
+        let host = Host::builder().plugin(zoo("asks", fault)).start();
+        host.settled().await;
+        let session = host.session(SessionOptions::default());
+        let told = text(session.call(tool, "{}").await);
+        assert!(told.contains("-32601"), "{fault}: {told}");
+        host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_is_dropped_and_counted() {
+    let mut spec = zoo("late", "late");
+    spec.command.push("600".to_owned());
+    let host = Host::builder().plugin(spec).start();
+    host.settled().await;
+    let session = host.session(SessionOptions::default());
+    let call = session.call("echo", r#"{"text":"x"}"#).deadline(Duration::from_millis(200));
+    assert!(matches!(call.await, Err(CallError::Timeout { .. })));
+    let noise = || host.status().plugins[0].process.as_ref().unwrap().noise.clone();
+    zoo::until(|| noise().counts.contains_key("late_answer")).await;
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_host_that_is_dropped_ends_its_plugins() {
+    let host = Host::builder().plugin(zoo("good", "none")).start();
+    host.settled().await;
+    let pid = host.status().plugins[0].process.as_ref().unwrap().pid;
+    drop(host);
+    zoo::until(|| !zoo::is_alive(pid)).await;
+}
+
+#[tokio::test]
 async fn a_request_that_names_no_open_parent_is_stale() {
     let host = Host::builder().plugin(zoo("stale", "stale-parent")).approver(AllowAll).start();
     host.settled().await;
@@ -378,6 +413,21 @@ async fn lists_are_paged_and_never_endless_and_follow_changes() {
     session.call("echo", r#"{"text":"x"}"#).await.unwrap();
     zoo::until(|| host.tools().iter().any(|tool| tool.name == "extra")).await;
     host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_bad_tool_is_put_aside_and_does_not_spoil_the_list() {
+    for name in ["bad-tools", "hostile-schemas"] {
+        let host = Host::builder().plugin(zoo("bad", name)).start();
+        host.settled().await;
+        let plugin = host.status().plugins.remove(0);
+        assert_eq!(plugin.state, StateKind::Ready, "{name}: {:?}", plugin.error);
+        assert!(!plugin.quarantined.is_empty(), "{name}");
+        assert!(plugin.quarantined.iter().all(|tool| !tool.reason.raw().is_empty()));
+        let session = host.session(SessionOptions::default());
+        assert_eq!(text(session.call("echo", r#"{"text":"ok"}"#).await), "ok", "{name}");
+        host.shutdown().await;
+    }
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
 //! Asking one process for all of its tools: page by page, bounded, with each tool taken on its own merits.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use lemon_protocol::Tool;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::error::CallError;
 use crate::limits::Limits;
@@ -32,7 +34,7 @@ pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList,
                 list.quarantine("…", reason);
                 return Ok(list);
             }
-            list.take(entry, &mut names, limits);
+            list.take(&entry, &mut names, limits);
         }
         match page.next_cursor {
             None => return Ok(list),
@@ -48,14 +50,24 @@ pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList,
 }
 
 impl ToolList {
-    fn take(&mut self, entry: Value, names: &mut HashSet<String>, limits: &Limits) {
-        let name = entry.get("name").and_then(Value::as_str).unwrap_or("(without a name)").to_owned();
-        let needs_tasks = entry.pointer("/execution/taskSupport").and_then(Value::as_str) == Some("required");
-        let tool = match Tool::deserialize(entry) {
+    fn take(&mut self, entry: &RawValue, names: &mut HashSet<String>, limits: &Limits) {
+        /// What can be read of an entry even if its schemas can't.
+        #[derive(Deserialize, Default)]
+        struct Head<'a> {
+            #[serde(borrow, default)]
+            name: Cow<'a, str>,
+            #[serde(borrow, default)]
+            execution: Option<&'a RawValue>,
+        }
+        let head: Head<'_> = serde_json::from_str(entry.get()).unwrap_or_default();
+        let name = if head.name.is_empty() { "(without a name)" } else { &*head.name }.to_owned();
+        let needs_tasks = head.execution.is_some_and(|execution| {
+            let execution: Value = serde_json::from_str(execution.get()).unwrap_or_default();
+            execution["taskSupport"] == "required"
+        });
+        let tool: Tool = match serde_json::from_str(entry.get()) {
             Ok(tool) => tool,
-            Err(fault) => {
-                return self.quarantine(&name, format!("its entry can't be read: {fault}"));
-            }
+            Err(fault) => return self.quarantine(&name, format!("its entry can't be read: {fault}")),
         };
         let bytes = tool.input_schema.to_string().len();
         if needs_tasks {

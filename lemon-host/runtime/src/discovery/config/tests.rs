@@ -172,7 +172,7 @@ fn variables_are_checked() {
 #[test]
 fn all_problems_are_told_and_the_rest_is_kept() {
     let text = "[plugins.good]\ncommand = ['a']\n[plugins.Bad]\ncommand = 1\n\
-        [mcp.servers.b]\nenv = { A = 1, B = 2 }\n[limits]\na = 1";
+        [mcp.servers.b]\nenv = { A = 1, B = 2 }\n[limits]\ntools = 1";
     let Err(ConfigError::Invalid { problems, partial }) = parse(text) else {
         panic!("must be invalid");
     };
@@ -181,7 +181,7 @@ fn all_problems_are_told_and_the_rest_is_kept() {
     assert!(problems[0].message.contains("`Bad` is not a plugin name"));
     assert_eq!(partial.plugins.keys().map(PluginName::as_str).collect::<Vec<_>>(), ["good"]);
     assert!(partial.servers.is_empty());
-    assert_eq!(partial.limits["a"].as_integer(), Some(1));
+    assert_eq!(partial.limits["tools"].as_integer(), Some(1));
 }
 
 #[test]
