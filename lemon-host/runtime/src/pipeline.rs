@@ -161,14 +161,17 @@ impl Call {
         let host = self.session.living_host()?;
         let entry = host.find(&self.tool)?;
         let chain = self.chain(&host, &entry)?;
-        let live = entry.plugin.live_for(&self.session).await?;
         let plugin = || entry.plugin.name().clone();
+        let cancel = self.cancel.clone().unwrap_or_default();
+        let live = tokio::select! {
+            live = entry.plugin.live_for(&self.session) => live?,
+            () = cancel.cancelled() => return Err(CallError::Cancelled { plugin: plugin() }),
+        };
         let (total, idle) = self.limits(&host, &entry);
         let deadline = total.and_then(|total| Instant::now().checked_add(total));
         // A call from within a call takes no slot, or full plugins that call each other would wait for ever.
         let mut permit = None;
         if self.parent.is_none() {
-            let cancel = self.cancel.clone().unwrap_or_default();
             let too_late = deadline.unwrap_or_else(|| Instant::now() + FAR);
             permit = tokio::select! {
                 permit = live.peer.slot() => permit,

@@ -390,6 +390,12 @@ impl Actor {
         };
         let (peer, control, live) = (process.peer.clone(), process.control.clone(), process.live.clone());
         let (core, plugin) = (self.core.clone(), self.spec.name.clone());
+        let reason = match () {
+            () if self.is_ending => "exit",
+            () if generation != self.machine.current() => "reload",
+            () if self.machine.is_restarting() => "restart",
+            () => "stop",
+        };
         self.report(async move {
             let error = CallError::ShuttingDown { plugin };
             peer.closing();
@@ -410,7 +416,7 @@ impl Actor {
                         let deadline = Some(core.timeouts.shutdown_ms.get());
                         let options = CallOptions { deadline, control: true };
                         // Whatever it answers, the end comes.
-                        let _ = peer.with(options).shutdown("stop").await;
+                        let _ = peer.with(options).shutdown(reason).await;
                     }
                     control.closing_stdin();
                     peer.finish_writing();
@@ -487,6 +493,7 @@ impl Actor {
         let (state, reason) = (snapshot.state, snapshot.failure.as_ref().map(ToString::to_string));
         self.publisher.send_replace(snapshot);
         if before != (state, generation) {
+            tracing::debug!(plugin = %self.spec.name, %generation, %state, reason, "state");
             let plugin = self.spec.name.clone();
             self.core.events.event(&event::Event::State { plugin, generation, state, reason });
         }

@@ -38,6 +38,7 @@ pub(super) fn start(spec: &PluginSpec, generation: Generation, core: &Arc<Core>)
     let (program, args) = spec.command.split_first().map_or(("", &[][..]), |(program, args)| (program, args));
     let search = Search { path, cwd: cwd.clone(), untrusted: core.untrusted.clone() };
     let program = resolve(program.as_ref(), &search).map_err(Arc::new)?;
+    tracing::debug!(plugin = %spec.name, %generation, program = %program.display(), cwd = %cwd.display(), "spawn");
     let mut process = core
         .spawner
         .spawn(&ProcessSpec {

@@ -143,6 +143,11 @@ impl Machine {
         failure.map(|failure| (failure, until))
     }
 
+    /// Whether another process follows when the current one has ended.
+    pub(crate) fn is_restarting(&self) -> bool {
+        matches!(self.next, Next::Launch)
+    }
+
     /// How often a process was started after the first.
     pub(crate) fn restarts(&self) -> u32 {
         self.restarts

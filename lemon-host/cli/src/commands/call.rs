@@ -1,0 +1,173 @@
+//! `lemon call`: one call, and its answer on stdout.
+
+use std::future::IntoFuture;
+
+use lemon_host::{CallError, Host, PluginText, Progress, SessionOptions, ToolResult};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{how_to_add, interrupted, settled, tell_failed, warn};
+use crate::args::Call;
+use crate::arguments::Arguments;
+use crate::config::Setup;
+use crate::errors::{self, Failure};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::signals::Signals;
+
+pub(super) async fn run(
+    request: &Call,
+    arguments: &Arguments,
+    setup: &Setup,
+    host: &Host,
+    signals: &Signals,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    settled(host, signals, output).await?;
+    warn(setup, host, output);
+    let tool = match host.tool(&request.tool) {
+        Ok(tool) => tool,
+        Err(error) => return Err(not_found(&error, request, setup, host, output)),
+    };
+    let arguments = arguments.for_tool(&tool.name, &tool.input_schema)?;
+    let result = match make(request, arguments, host, signals, output).await {
+        Ok(result) => result,
+        Err(CallError::Cancelled { .. }) if signals.received().is_some() => return Err(interrupted()),
+        Err(error) => return Err(errors::of_call(&error, &request.tool, &host.status().plugins)),
+    };
+    if request.json {
+        output.raw_json(result.raw().get()).await?;
+    } else {
+        output.answer(text(&result, Output::is_terminal())).await?;
+    }
+    if result.is_error() {
+        let what = format!("the tool `{}` of plugin {} reported an error", tool.name, tool.plugin);
+        return Err(Failure::new(Exit::ToolError, what).hint("what it says is on stdout"));
+    }
+    Ok(Exit::Done)
+}
+
+async fn make(
+    request: &Call,
+    arguments: String,
+    host: &Host,
+    signals: &Signals,
+    output: &Output,
+) -> Result<ToolResult, CallError> {
+    let session = host.session(SessionOptions::default());
+    let mut call = session.call(&request.tool, arguments).cancelled_by(signals.token().clone());
+    if let Some(timeout) = request.timeout {
+        call = call.deadline(timeout);
+    }
+    let mut notes = output.shows_progress().then(|| call.progress());
+    let mut call = call.into_future();
+    let result = loop {
+        let note = async {
+            match &mut notes {
+                Some(notes) => notes.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            result = &mut call => break result,
+            note = note => match note {
+                Some(note) => output.progress(Some(progress_line(&request.tool, &note))),
+                None => notes = None,
+            },
+        }
+    };
+    output.progress(None);
+    result
+}
+
+fn progress_line(tool: &str, note: &Progress) -> String {
+    let message = note.message.as_ref().map(|message| format!(" {}", message.capped(200))).unwrap_or_default();
+    let amount = match note.total {
+        Some(total) if total > 0.0 => {
+            let percent = (note.progress / total * 100.0).clamp(0.0, 100.0);
+            format!(" {percent:3.0}% ({}/{total})", note.progress)
+        }
+        _ => format!(" {}", note.progress),
+    };
+    format!("{}:{amount}{message}", errors::shown(tool))
+}
+
+fn not_found(error: &CallError, request: &Call, setup: &Setup, host: &Host, output: &Output) -> Failure {
+    let failure = errors::of_call(error, &request.tool, &[]);
+    if host.status().plugins.is_empty() {
+        return failure.why("there are no plugins").hint(how_to_add(setup));
+    }
+    if tell_failed(host, output) {
+        // Nobody knows what a plugin that failed would have offered.
+        return failure.exit(Exit::Plugin).why("plugins have failed, which may be why it is missing");
+    }
+    failure
+}
+
+/// The content blocks, each with a newline at its end.
+fn text(result: &ToolResult, terminal: bool) -> String {
+    let mut text = String::new();
+    for block in result.content() {
+        text.push_str(&shown(block, terminal));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if result.content().is_empty()
+        && let Some(structured) = structured(result)
+    {
+        text.push_str(&in_terminal(structured.get(), terminal));
+        text.push('\n');
+    }
+    text
+}
+
+/// The structured part of a result that has no content for people.
+fn structured(result: &ToolResult) -> Option<Box<RawValue>> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct View {
+        structured_content: Option<Box<RawValue>>,
+    }
+    serde_json::from_str::<View>(result.raw().get()).ok()?.structured_content
+}
+
+/// Raw for programs, harmless in a terminal.
+fn in_terminal(text: &str, terminal: bool) -> String {
+    if terminal { PluginText::new(text).block().capped(usize::MAX).to_string() } else { text.to_owned() }
+}
+
+/// One content block: a text as it is, anything else as a line that says what it is.
+fn shown(block: &RawValue, terminal: bool) -> String {
+    let value: Value = serde_json::from_str(block.get()).unwrap_or_default();
+    let of = |value: &Value, key: &str| value[key].as_str().map(|text| PluginText::new(text).capped(200).to_string());
+    let kind = value["type"].as_str().unwrap_or_default();
+    match (kind, value["text"].as_str()) {
+        ("text", Some(text)) => in_terminal(text, terminal),
+        ("image" | "audio", _) => {
+            let bytes = value["data"].as_str().map_or(0, str::len);
+            let media = of(&value, "mimeType").unwrap_or_else(|| "of unknown type".to_owned());
+            format!("[{kind} {media}, {bytes} bytes of base64]")
+        }
+        ("resource_link", _) => {
+            let name = of(&value, "name").map_or_else(String::new, |name| format!(" ({name})"));
+            format!("[resource link {}{name}]", of(&value, "uri").unwrap_or_default())
+        }
+        ("resource", _) => {
+            let resource = &value["resource"];
+            let media = of(resource, "mimeType").map_or_else(String::new, |media| format!(", {media}"));
+            let size = match (resource["text"].as_str(), resource["blob"].as_str()) {
+                (Some(text), _) => format!(", {} bytes of text", text.len()),
+                (None, Some(blob)) => format!(", {} bytes of base64", blob.len()),
+                (None, None) => String::new(),
+            };
+            format!("[resource {}{media}{size}]", of(resource, "uri").unwrap_or_default())
+        }
+        (kind, _) => {
+            // Such as a text with half a surrogate pair; `--json` has it as it is.
+            let kind = PluginText::new(if kind.is_empty() { "unreadable" } else { kind });
+            format!("[{} block, {} bytes of JSON]", kind.capped(80), block.get().len())
+        }
+    }
+}

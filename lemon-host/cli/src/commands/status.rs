@@ -1,0 +1,151 @@
+//! `lemon status`: the state of everything, for someone who wonders.
+
+use anstyle::{AnsiColor, Style};
+use lemon_host::{Dialect, Host, PluginStatus, StateKind, Status};
+use serde::Serialize;
+
+use super::{how_to_add, settled};
+use crate::args;
+use crate::config::{Disabled, Setup, Sources};
+use crate::errors::{self, Failure, shown};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::signals::Signals;
+use crate::table::indent;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    status: &'a Status,
+    config: &'a Sources,
+    warnings: &'a [String],
+}
+
+pub(super) async fn run(
+    request: &args::Status,
+    setup: &Setup,
+    host: &Host,
+    signals: &Signals,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    settled(host, signals, output).await?;
+    let status = host.status();
+    if request.json {
+        output.json(&Report { status: &status, config: &setup.sources, warnings: &setup.warnings }).await?;
+    } else {
+        output.report(&text(&status, setup)).await?;
+    }
+    Ok(Exit::Done)
+}
+
+const BOLD: Style = Style::new().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+fn text(status: &Status, setup: &Setup) -> String {
+    let mut text = String::new();
+    for plugin in &status.plugins {
+        text.push_str(&of_plugin(plugin));
+        text.push('\n');
+    }
+    if status.plugins.is_empty() {
+        text.push_str(&format!("There are no plugins: {}.\n\n", how_to_add(setup)));
+    }
+    let sources = &setup.sources;
+    for file in &sources.files {
+        let missing = if file.found { "" } else { " (not there)" };
+        line(&mut text, "config", &format!("{}{missing}", shown(&file.path.to_string_lossy())));
+    }
+    if let Some(project) = &sources.untrusted_project {
+        let project = shown(&project.to_string_lossy());
+        line(&mut text, "project", &format!("{project} is not trusted: ignored, nothing of it is started"));
+    }
+    for Disabled { name, provenance, by } in &sources.disabled {
+        let at = shown(&provenance.to_string());
+        let by = if by == provenance { "enabled = false".to_owned() } else { format!("by {}", shown(&by.to_string())) };
+        line(&mut text, "disabled", &format!("{name} of {at} ({by})"));
+    }
+    for loser in &status.losers {
+        let (at, winner) = (shown(&loser.provenance.to_string()), shown(&loser.winner.to_string()));
+        line(&mut text, "not started", &format!("{} ({at}): {winner} has one of that name, and wins", loser.name));
+    }
+    for hidden in &status.shadowed {
+        let (tool, plugin, winner) = (&hidden.tool, &hidden.plugin, &hidden.winner);
+        line(&mut text, "hidden", &format!("the tool `{tool}` of {plugin} by the one of {winner}"));
+    }
+    line(
+        &mut text,
+        "protection",
+        match status.protection {
+            "guard" => "a guard process ends the plugins if lemon is killed",
+            _ => "no guard process: if lemon is killed, a plugin's own children may stay",
+        },
+    );
+    for warning in &setup.warnings {
+        line(&mut text, &format!("{WARNING}warning{WARNING:#}    "), warning);
+    }
+    text
+}
+
+fn line(text: &mut String, label: &str, value: &str) {
+    text.push_str(&format!("{label:<11}  {}\n", indent(value, 13)));
+}
+
+fn of_plugin(plugin: &PluginStatus) -> String {
+    let state = match plugin.state {
+        StateKind::Ready => AnsiColor::Green.on_default(),
+        StateKind::Failed | StateKind::Backoff => AnsiColor::Red.on_default().bold(),
+        _ => AnsiColor::Yellow.on_default(),
+    };
+    let mut text = format!("{BOLD}{}{BOLD:#}  {state}{}{state:#}", plugin.name, plugin.state);
+    if let Some(after) = plugin.process.as_ref().and_then(|process| process.ready_after_ms) {
+        text.push_str(&format!(" after {} ms", after.as_millis()));
+    }
+    text.push('\n');
+    let mut detail = |label: &str, value: String| text.push_str(&format!("  {label:<9}  {}\n", indent(&value, 13)));
+    if let Some(dialect) = &plugin.dialect {
+        let spoken = match dialect {
+            Dialect::Lemon(version) => format!("Lemon {version}"),
+            Dialect::Mcp(version) => format!("MCP {}", shown(version)),
+            _ => String::new(),
+        };
+        let name = plugin.server_name.as_ref().map(|name| format!(", as {}", name.capped(80))).unwrap_or_default();
+        let version =
+            plugin.server_version.as_ref().map(|version| format!(" {}", version.capped(40))).unwrap_or_default();
+        detail("speaks", format!("{spoken}{name}{version}"));
+        let quarantined = match plugin.quarantined.len() {
+            0 => String::new(),
+            n => format!(", {n} not offered"),
+        };
+        detail("tools", format!("{}{quarantined}", plugin.tools));
+    }
+    for refused in &plugin.quarantined {
+        detail("", format!("`{}` is not offered: {}", refused.tool.capped(80), refused.reason));
+    }
+    if let Some(process) = &plugin.process {
+        let busy = match (process.calls, process.abandoned) {
+            (0, 0) => String::new(),
+            (calls, abandoned) => format!(", {calls} calls under way, {abandoned} abandoned"),
+        };
+        detail("pid", format!("{}{busy}", process.pid));
+    }
+    detail("command", shown(&errors::command(plugin)));
+    detail("from", shown(&plugin.provenance.to_string()));
+    if plugin.restarts > 0 {
+        detail("restarts", plugin.restarts.to_string());
+    }
+    if let Some(error) = &plugin.error {
+        detail("error", error.clone());
+    }
+    if let Some(hint) = errors::hint(plugin) {
+        detail("hint", hint);
+    }
+    if let Some(after) = plugin.retry_in_ms {
+        detail("retry", format!("in {}", errors::seconds(after.as_secs_f64())));
+    }
+    if let Some(process) = plugin.process.as_ref().filter(|process| process.noise.total() > 0) {
+        for (kind, count) in &process.noise.counts {
+            let first = process.noise.first.get(kind).map(|first| format!("; the first: {}", first.capped(300)));
+            detail("noise", format!("{count} × {kind}{}", first.unwrap_or_default()));
+        }
+    }
+    text
+}

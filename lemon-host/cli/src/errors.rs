@@ -1,0 +1,265 @@
+//! What is told when something fails: what happened, why, and what to do next.
+
+use std::fmt::Display;
+
+use anstyle::Style;
+use lemon_host::{
+    CallError, LookupError, PluginName, PluginStatus, PluginText, Provenance, SpawnError, StartError, StateKind,
+};
+
+use crate::exit::Exit;
+use crate::table::indent;
+
+/// A failure on its way to stderr.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    what: String,
+    why: Option<String>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
+        Self { exit, what: what.into(), why: None, hint: None }
+    }
+
+    /// Says why it happened.
+    pub(crate) fn why(self, why: impl Into<String>) -> Self {
+        Self { why: Some(why.into()), ..self }
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Ends the program with another code.
+    pub(crate) fn exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
+    /// The lines for a reader, the first of which begins with `label`.
+    pub(crate) fn show(&self, label: &str, style: Style) -> String {
+        let mut text = format!("{style}{label}{style:#}: {}", indent(&self.what, 2));
+        for (label, detail) in [("why", &self.why), ("hint", &self.hint)] {
+            if let Some(detail) = detail {
+                text.push_str(&format!("\n  {label}: {}", indent(detail, 4)));
+            }
+        }
+        text
+    }
+}
+
+/// What is told of a call that has no result. `plugins` are the states at that moment.
+pub(crate) fn of_call(error: &CallError, tool: &str, plugins: &[PluginStatus]) -> Failure {
+    let tool = PluginText::new(tool);
+    let state_of = |plugin: &PluginName| plugins.iter().find(|status| status.name == *plugin);
+    match error {
+        CallError::UnknownTool { nearest, .. } => {
+            let failure = Failure::new(Exit::NoSuchTool, format!("there is no tool named `{}`", tool.capped(80)));
+            match nearest {
+                Some(nearest) => failure.hint(format!("did you mean `{nearest}`?")),
+                None => failure.hint("`lemon tools` lists all tools"),
+            }
+        }
+        CallError::Arguments { reason } => {
+            Failure::new(Exit::Usage, format!("the arguments of `{}` are not acceptable", tool.capped(80)))
+                .why(reason.clone())
+        }
+        CallError::NotReady { plugin, state, reason } => match state_of(plugin).and_then(of_start) {
+            Some(failure) => failure,
+            None => Failure::new(Exit::Plugin, format!("plugin {plugin} is not ready ({state})"))
+                .why(reason.clone().unwrap_or_else(|| "it is being stopped or started".to_owned()))
+                .hint("see `lemon status`"),
+        },
+        CallError::Timeout { plugin, after, idle, dropped, .. } => {
+            let progress = if *idle { " without progress" } else { "" };
+            let what =
+                format!("`{}` did not answer within {}{progress}", tool.capped(80), seconds(after.as_secs_f64()));
+            let dropped = match dropped {
+                0 => String::new(),
+                n => format!("; {n} of its lines were dropped as noise, one of which may have been the answer"),
+            };
+            let hint = if dropped.is_empty() {
+                "give the call more time with `--timeout SECONDS`, or see what the plugin does with `--trace`"
+            } else {
+                "see what the plugin writes with `--trace`"
+            };
+            Failure::new(Exit::TimedOut, what)
+                .why(format!("plugin {plugin} is running, and was told that the call is cancelled{dropped}"))
+                .hint(hint)
+        }
+        CallError::Cancelled { plugin } => {
+            Failure::new(Exit::Interrupt, "the call was cancelled").why(format!("plugin {plugin} was told so"))
+        }
+        CallError::Crashed { plugin, status, stderr } => {
+            let failure = Failure::new(Exit::Plugin, format!("plugin {plugin} ended during the call"));
+            if stderr.raw().trim().is_empty() {
+                failure.why(format!("{status}; it wrote nothing to stderr")).hint("`--trace` shows the last messages")
+            } else {
+                failure
+                    .why(format!("{status}; its stderr ends with:\n{}", stderr.block()))
+                    .hint(format!("its whole log is {}", log(plugin)))
+            }
+        }
+        CallError::Answered { plugin, code, message, data, .. } => {
+            let data = data
+                .as_ref()
+                .map_or_else(String::new, |data| format!("\ndata: {}", PluginText::new(data.to_string()).line()));
+            Failure::new(Exit::ToolError, format!("plugin {plugin} answered the call with an error"))
+                .why(format!("{} (code {code}){data}", message.block()))
+        }
+        CallError::Protocol { plugin, method, detail } => {
+            Failure::new(Exit::Plugin, format!("plugin {plugin} broke the protocol"))
+                .why(format!("in its answer to {method}: {}", detail.line()))
+                .hint("tell its author; `--trace` shows the message")
+        }
+        CallError::TooLarge { plugin, what, bytes, limit, key } => {
+            // The arguments are the caller's, the answer is the plugin's.
+            let (exit, what) = if what.contains("request") {
+                (Exit::Usage, format!("the arguments for plugin {plugin} are too large"))
+            } else {
+                (Exit::Plugin, format!("the answer of plugin {plugin} is too large"))
+            };
+            let key = key.trim_start_matches("limits.");
+            Failure::new(exit, what)
+                .why(format!("{bytes} bytes; the limit is {limit}"))
+                .hint(format!("raise `{key}` under [limits] in {}", user_config()))
+        }
+        CallError::NotReading { plugin, bytes } => {
+            Failure::new(Exit::Plugin, format!("plugin {plugin} does not read its input"))
+                .why(format!("{bytes} bytes are waiting for it"))
+                .hint("it hangs or is very busy; `--trace` shows what it was sent")
+        }
+        other => Failure::new(Exit::Plugin, "the call was not made").why(other.to_string()),
+    }
+}
+
+/// Whether a plugin can't be used now.
+pub(crate) fn has_failed(status: &PluginStatus) -> bool {
+    let works = matches!(status.state, StateKind::Ready | StateKind::Degraded);
+    !works && (status.error.is_some() || status.state != StateKind::Dormant)
+}
+
+/// What is told of a plugin that can't be used; none if it can.
+pub(crate) fn of_start(status: &PluginStatus) -> Option<Failure> {
+    if !has_failed(status) {
+        return None;
+    }
+    let name = &status.name;
+    let Some(failure) = &status.failure else {
+        let what = format!("plugin {name} is not ready ({})", status.state);
+        return Some(Failure::new(Exit::Plugin, what).hint("see `lemon status`"));
+    };
+    let what = match failure {
+        StartError::Crashed { .. } => format!("plugin {name} crashed"),
+        StartError::Stopped => format!("plugin {name} was stopped"),
+        StartError::Noise { .. } | StartError::NotReading { .. } => format!("plugin {name} was given up"),
+        _ => format!("plugin {name} did not start"),
+    };
+    // The text is free of secrets, the data is not.
+    let why = status.error.clone().unwrap_or_default();
+    let failed = Failure::new(Exit::Plugin, what).why(why);
+    Some(match hint(status) {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    })
+}
+
+/// What to do about a plugin that can't be used.
+pub(crate) fn hint(status: &PluginStatus) -> Option<String> {
+    let failure = status.failure.as_ref().filter(|_| has_failed(status))?;
+    let name = &status.name;
+    let from = source(&status.provenance);
+    Some(match failure {
+        StartError::Lookup(error) => match &**error {
+            LookupError::NotInPath { ignored, .. } if !ignored.is_empty() => {
+                format!(
+                    "install the program, or give its whole path in {from}; a folder of PATH inside the project is not searched"
+                )
+            }
+            LookupError::NotInPath { .. } => format!("install the program, or give its whole path in {from}"),
+            LookupError::NotExecutable { path } => format!("run `chmod +x {}`", shown(&path.to_string_lossy())),
+            _ => format!("correct the command in {from}"),
+        },
+        StartError::Spawn(error) => match &**error {
+            SpawnError::CwdMissing { .. } | SpawnError::CwdNotDirectory { .. } => format!("correct `cwd` in {from}"),
+            SpawnError::NotExecutable { program } => format!("run `chmod +x {}`", shown(&program.to_string_lossy())),
+            SpawnError::MissingInterpreter { .. } | SpawnError::InterpreterNotExecutable { .. } => {
+                "install the interpreter, or correct the file's first line".to_owned()
+            }
+            SpawnError::NoInterpreterLine { .. } => {
+                "give it a first line such as `#!/bin/sh`, or name the interpreter in the command".to_owned()
+            }
+            SpawnError::WrongArchitecture { .. } => "install the program that is built for this machine".to_owned(),
+            SpawnError::Os { .. } => return None,
+            _ => format!("correct the command in {from}"),
+        },
+        StartError::Secret { name, .. } => format!("set the environment variable `{}`", shown(name)),
+        StartError::Exited { stderr, .. } | StartError::Crashed { stderr, .. } => {
+            let by_hand = format!("run it by hand to see more: `{}`", shown(&command(status)));
+            if stderr.raw().trim().is_empty() { by_hand } else { format!("{by_hand}; its log is {}", log(name)) }
+        }
+        StartError::Timeout { dropped: 0, .. } => "see with `--trace` whether it answers; if it needs more time, set \
+            `start_timeout_ms` for it in a config file, or `start_ms` under [timeouts]"
+            .to_owned(),
+        StartError::Timeout { .. } | StartError::Noise { .. } => {
+            "its stdout is for messages only, all else has to go to stderr; see with `--trace` what it writes"
+                .to_owned()
+        }
+        StartError::Config { .. } => match &status.provenance {
+            Provenance::Config { .. } => format!("correct its `config` in {from}"),
+            _ => "put the plugin into a config file, with its `config`".to_owned(),
+        },
+        StartError::McpVersion { .. } => "use a release of it that speaks one of these".to_owned(),
+        StartError::Refused { .. } | StartError::Protocol { .. } => {
+            "tell its author; `--trace` shows the messages".to_owned()
+        }
+        StartError::NotReading { .. } => "it hangs or is very busy; see with `--trace` what it was sent".to_owned(),
+        StartError::CircuitOpen { .. } => format!("its log is {}", log(name)),
+        _ => return None,
+    })
+}
+
+/// What brought a plugin in, for the middle of a sentence.
+fn source(provenance: &Provenance) -> String {
+    match provenance {
+        Provenance::Flag => "`--plugin`".to_owned(),
+        other => shown(&other.to_string()),
+    }
+}
+
+/// The command as someone would type it, as well as a line can show it.
+pub(crate) fn command(status: &PluginStatus) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,~".contains(c);
+    let quoted = status.command.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", shown(word).replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn log(plugin: &PluginName) -> String {
+    match crate::config::lemon_home() {
+        Some(home) => shown(&home.join("logs").join(format!("{plugin}.log")).to_string_lossy()),
+        None => "not kept, as HOME is not set".to_owned(),
+    }
+}
+
+fn user_config() -> String {
+    crate::config::lemon_home()
+        .map_or_else(|| "a config file".to_owned(), |home| shown(&home.join("config.toml").to_string_lossy()))
+}
+
+/// Any text in one harmless line.
+pub(crate) fn shown(text: &str) -> String {
+    PluginText::new(text).to_string()
+}
+
+pub(crate) fn seconds(seconds: f64) -> impl Display {
+    format!("{} s", (seconds * 1000.0).round() / 1000.0)
+}
