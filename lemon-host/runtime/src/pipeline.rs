@@ -144,9 +144,10 @@ impl Call {
 
     /// The call's progress.
     pub fn progress(&mut self) -> ProgressStream {
-        /// Notes that wait for a slow reader.
-        const NOTES: usize = 64;
-        let sender = self.progress.get_or_insert_with(|| broadcast::channel(NOTES).0);
+        /// The channel has room for all notes from the start.
+        const MOST: usize = 64 * 1024;
+        let notes = self.session.host().map_or(1, |host| host.limits().progress_notes);
+        let sender = self.progress.get_or_insert_with(|| broadcast::channel(notes.clamp(1, MOST)).0);
         ProgressStream(sender.subscribe())
     }
 

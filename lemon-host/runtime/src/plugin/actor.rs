@@ -313,7 +313,9 @@ impl Actor {
                 }
             }
             PeerEvent::Abandoned => {
-                if process.peer.abandoned() >= self.core.limits.abandoned_calls {
+                // An MCP server has no way to tell that a cancelled call ended.
+                let tells = process.live.as_ref().is_some_and(|live| live.offer.dialect.is_lemon());
+                if tells && process.peer.abandoned() >= self.core.limits.abandoned_calls {
                     self.feed(Event::TooManyAbandoned(generation));
                 }
             }

@@ -46,7 +46,7 @@ pub(super) struct InboundCalls {
 
 impl InboundCalls {
     pub(super) fn new(limit: usize) -> Self {
-        Self { open: Mutex::default(), slots: Arc::new(Semaphore::new(limit)), limit }
+        Self { open: Mutex::default(), slots: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))), limit }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<RequestId<'static>, CancellationToken>> {

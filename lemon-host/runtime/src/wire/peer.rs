@@ -122,7 +122,7 @@ impl Peer {
             outbox: Outbox::new(limits.outbox_soft_bytes, limits.outbox_hard_bytes),
             pending: Pending::default(),
             noise: Noise::new(limits.noise_lines, options.timeouts.noise_window_ms.get()),
-            calls: Arc::new(Semaphore::new(limits.calls)),
+            calls: Arc::new(Semaphore::new(limits.calls.min(Semaphore::MAX_PERMITS))),
             inbound: InboundCalls::new(limits.inbound_requests),
             stage: AtomicU8::new(Stage::Handshake as u8),
             is_lemon: AtomicBool::new(true),
