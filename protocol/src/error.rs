@@ -20,6 +20,8 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
+    /// The message is no request that can be understood.
+    pub const INVALID_REQUEST: i64 = -32600;
     /// No such method.
     pub const METHOD_NOT_FOUND: i64 = -32601;
     /// The params do not fit the method.

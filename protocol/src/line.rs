@@ -39,6 +39,8 @@ pub enum Piece<'a> {
         bytes: usize,
         /// The `id` member of the message, if it could be read in passing: its call need not wait for its deadline.
         id: Option<i64>,
+        /// Whether it was a request, so that the id is its sender's.
+        is_request: bool,
     },
 }
 
@@ -119,7 +121,8 @@ impl Oversized {
     }
 
     fn piece(self) -> Piece<'static> {
-        Piece::Oversized { bytes: self.bytes - usize::from(self.carriage_return), id: self.id.get() }
+        let bytes = self.bytes - usize::from(self.carriage_return);
+        Piece::Oversized { bytes, id: self.id.get(), is_request: self.id.is_request() }
     }
 }
 
@@ -140,7 +143,7 @@ mod tests {
             while let Some(piece) = splitter.next_piece() {
                 pieces.push(match piece {
                     Piece::Line(line) => Ok(line.to_vec()),
-                    Piece::Oversized { bytes, id } => Err((bytes, id)),
+                    Piece::Oversized { bytes, id, .. } => Err((bytes, id)),
                 });
             }
         }

@@ -3,7 +3,8 @@
 //! A call whose answer is dropped for its size must end at once with that reason. The answer's id may stand before or
 //! after the result, so the whole line is followed, in constant memory, without checking that it is valid JSON.
 
-/// Follows a JSON text and remembers the integer that its top-level `id` member has.
+/// Follows a JSON text and remembers the integer that its top-level `id` member has, and whether there is a `method`:
+/// ids of requests are their sender's own and say nothing of the reader's calls.
 #[derive(Debug, Default)]
 pub struct TopLevelId {
     depth: usize,
@@ -14,6 +15,7 @@ pub struct TopLevelId {
     state: State,
     number: Vec<u8>,
     found: Option<i64>,
+    has_method: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -29,7 +31,7 @@ enum State {
 
 impl TopLevelId {
     /// The longest key or number that matters is shorter than this.
-    const KEEP: usize = 24;
+    const KEEP: usize = 40;
 
     /// Follows on.
     pub fn feed(&mut self, bytes: &[u8]) {
@@ -41,6 +43,11 @@ impl TopLevelId {
     /// The id, when it was an integer and has been seen whole.
     pub fn get(&self) -> Option<i64> {
         self.found
+    }
+
+    /// Whether the message is a request: it has a `method`.
+    pub fn is_request(&self) -> bool {
+        self.has_method
     }
 
     fn step(&mut self, byte: u8) {
@@ -66,7 +73,8 @@ impl TopLevelId {
                 self.depth = self.depth.saturating_sub(1);
             }
             b':' if self.depth == 1 => {
-                self.state = if self.text_is_id() { State::Value } else { State::Other };
+                self.state = if self.text_is("id") { State::Value } else { State::Other };
+                self.has_method |= self.text_is("method");
                 self.number.clear();
             }
             b',' if self.depth == 1 => self.end_of_value(),
@@ -79,12 +87,12 @@ impl TopLevelId {
         }
     }
 
-    /// Whether the last string is `id`, which may be written with escapes.
-    fn text_is_id(&self) -> bool {
+    /// Whether the last string is `name`, which may be written with escapes.
+    fn text_is(&self, name: &str) -> bool {
         let text = self.text.as_slice();
-        text == b"id"
+        text == name.as_bytes()
             || text.contains(&b'\\')
-                && serde_json::from_slice::<String>(&[b"\"", text, b"\""].concat()).is_ok_and(|text| text == "id")
+                && serde_json::from_slice::<String>(&[b"\"", text, b"\""].concat()).is_ok_and(|text| text == name)
     }
 
     fn end_of_value(&mut self) {
@@ -117,6 +125,17 @@ mod tests {
         assert_eq!(id_of(r#"{"id":+1}"#), None);
         assert_eq!(id_of(r#"[{"id":1}]"#), None);
         assert_eq!(id_of(r#"{"id":12"#), None, "a number that may go on is not an id yet");
+    }
+
+    #[test]
+    fn a_request_is_told_from_an_answer() {
+        let is_request = |text: &str| {
+            let mut id = TopLevelId::default();
+            id.feed(text.as_bytes());
+            id.is_request()
+        };
+        assert!(is_request(r#"{"id":1,"method":"m"}"#) && is_request(r#"{"m\u0065thod":"m","params":{}}"#));
+        assert!(!is_request(r#"{"id":1,"result":{"method":"m"},"error":"method"}"#));
     }
 
     #[test]

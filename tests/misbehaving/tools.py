@@ -24,6 +24,7 @@ def all_tools(plugin: Plugin) -> list[Tool]:
         Tool("env", "Returns the environment.", {}, tools.env),
         Tool("pids", "Returns the ids of this process.", {}, tools.pids),
         Tool("session", "Returns what is known of sessions.", {}, tools.session),
+        Tool("whose", "Asks the host whose work it does.", {}, tools.whose),
         Tool("config", "Returns the configuration.", {}, tools.config),
         Tool("relay", "Calls a tool of the host's.", relayed, tools.relay),
         Tool("progress", "Works.", {"steps": {"type": "integer"}}, tools.progress),
@@ -56,6 +57,11 @@ class Tools:
         """All open sessions by handle, and what the call itself carried."""
         known = {"sessions": self.plugin.sessions, "meta": request.meta}
         return text_result(json.dumps(known))
+
+    def whose(self, request: Request) -> Json:
+        """The host's answer to `host/session/get` for the call's session, asked as background work does."""
+        session = {"dev.lemon/session": request.meta["dev.lemon/session"]}
+        return text_result(json.dumps(self.plugin.ask("host/session/get", {"_meta": session}, None)))
 
     def config(self, request: Request) -> Json:
         """The params of the last `lemon/configure`, or null."""

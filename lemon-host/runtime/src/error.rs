@@ -50,15 +50,15 @@ pub enum CallError {
         /// Messages of the plugin that were dropped in the meantime; one of them may have been meant as the answer.
         dropped: u64,
     },
-    /// All slots of the plugin were taken until the deadline passed.
-    #[error("plugin {plugin} was busy with {calls} other calls (limits.calls) for {}", seconds(*after))]
-    Busy {
+    /// The deadline passed before the call could be sent.
+    #[error("the call to plugin {plugin} could not be sent within {}: {reason}", seconds(*after))]
+    Unsent {
         /// The plugin.
         plugin: PluginName,
-        /// The calls that it may have at once.
-        calls: usize,
         /// How long the call was given.
         after: Duration,
+        /// What it waited for.
+        reason: String,
     },
     /// The caller did not want the answer any more.
     #[error("the call to plugin {plugin} was cancelled")]
@@ -134,6 +134,12 @@ pub enum CallError {
         /// Why.
         reason: String,
     },
+    /// The session was closed, or its host is gone.
+    #[error("session {session} is over")]
+    SessionOver {
+        /// The session's id.
+        session: String,
+    },
     /// The host or the plugin is coming to its end.
     #[error("plugin {plugin} is being stopped")]
     ShuttingDown {
@@ -148,13 +154,13 @@ impl CallError {
         match self {
             Self::UnknownTool { .. } => Kind::UnknownTool,
             Self::NotReady { .. } => Kind::NotReady,
-            Self::Timeout { .. } => Kind::Timeout,
+            Self::Timeout { .. } | Self::Unsent { .. } => Kind::Timeout,
             Self::Cancelled { .. } => Kind::Cancelled,
             Self::TooLarge { .. } => Kind::TooLarge,
-            Self::NotReading { .. } | Self::Busy { .. } => Kind::Busy,
+            Self::NotReading { .. } => Kind::Busy,
             Self::Chain { kind, .. } => *kind,
             Self::Arguments { .. } | Self::Denied { .. } => Kind::Denied,
-            Self::ShuttingDown { .. } => Kind::ShuttingDown,
+            Self::ShuttingDown { .. } | Self::SessionOver { .. } => Kind::ShuttingDown,
             Self::Crashed { .. } | Self::Answered { .. } | Self::Protocol { .. } => Kind::Crashed,
         }
     }
@@ -168,6 +174,7 @@ impl CallError {
             Self::Arguments { .. } => {
                 ErrorObject { code: ErrorObject::INVALID_PARAMS, message: self.to_string(), data: None }
             }
+            Self::Protocol { .. } => ErrorObject { code: ErrorObject::INTERNAL, message: self.to_string(), data: None },
             _ => ErrorObject::of(self.kind(), self.to_string()),
         }
     }
@@ -181,6 +188,8 @@ pub enum ProcessEnd {
     Exited(ExitStatus),
     /// It closed its stdout and lived on, so the host ended it.
     ClosedStdout,
+    /// It closed its stdin and lived on, so the host ended it.
+    ClosedStdin,
 }
 
 impl std::fmt::Display for ProcessEnd {
@@ -188,6 +197,7 @@ impl std::fmt::Display for ProcessEnd {
         match self {
             Self::Exited(status) => write!(f, "{status}"),
             Self::ClosedStdout => f.write_str("it closed its stdout and lived on"),
+            Self::ClosedStdin => f.write_str("it closed its stdin and lived on"),
         }
     }
 }

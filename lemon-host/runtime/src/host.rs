@@ -18,11 +18,11 @@ use crate::error::CallError;
 use crate::event::Event;
 use crate::host_api::PluginInbound;
 use crate::limits::{Limits, Timeouts};
-use crate::plugin::{Command, CommandError, Generation, Plugin, PluginName, PluginSpec};
+use crate::plugin::{Command, CommandError, Plugin, PluginName, PluginSpec};
 use crate::report::{Loser, Redactor, Status};
 use crate::seams::{Approver, EventSink, Secrets};
 use crate::session::{Session, SessionKey, SessionOptions};
-use crate::wire::{Inbound, Tracer};
+use crate::wire::{Inbound, Peer, Tracer};
 
 /// What all plugins of a host share.
 pub(crate) struct Core {
@@ -62,6 +62,7 @@ pub(crate) struct HostInner {
     approver: Arc<dyn Approver>,
     catalog: Mutex<Arc<Catalog>>,
     last_session: AtomicU64,
+    last_call: AtomicU64,
 }
 
 impl HostInner {
@@ -215,6 +216,11 @@ impl Host {
         })
     }
 
+    /// A name for one call, the same in all that is told of it.
+    pub(crate) fn next_call(&self) -> String {
+        format!("call-{}", self.0.last_call.fetch_add(1, Ordering::Relaxed))
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.0.core.limits
     }
@@ -235,8 +241,8 @@ impl Host {
         self.0.core.events.event(event);
     }
 
-    pub(crate) fn session_of(&self, plugin: &PluginName, generation: Generation, handle: u32) -> Option<Session> {
-        self.0.plugins.iter().find(|candidate| candidate.name() == plugin)?.session_of(generation, handle)
+    pub(crate) fn session_of(&self, peer: &Peer, handle: u32) -> Option<Session> {
+        self.0.plugins.iter().find(|plugin| plugin.name() == peer.plugin())?.session_of(peer, handle)
     }
 
     pub(crate) async fn close_session(&self, session: &Session) {

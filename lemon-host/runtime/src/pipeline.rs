@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::future::IntoFuture;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use lemon_protocol::{SessionRef, meta, method};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::sync::broadcast;
+use tokio::sync::{OwnedSemaphorePermit, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use crate::catalog::Entry;
 use crate::discovery::CallTimeout;
 use crate::error::CallError;
 use crate::host::Host;
+use crate::plugin::StateKind;
 use crate::plugin::live::Live;
 use crate::report::PluginText;
 use crate::session::Session;
@@ -162,46 +164,69 @@ impl Call {
         let host = self.session.living_host()?;
         let entry = host.find(&self.tool)?;
         let chain = self.chain(&host, &entry)?;
-        let plugin = || entry.plugin.name().clone();
-        let cancel = self.cancel.clone().unwrap_or_default();
-        let live = tokio::select! {
-            live = entry.plugin.live_for(&self.session) => live?,
-            () = cancel.cancelled() => return Err(CallError::Cancelled { plugin: plugin() }),
-        };
         let (total, idle) = self.limits(&host, &entry);
         let deadline = total.and_then(|total| Instant::now().checked_add(total));
-        // A call from within a call takes no slot, or full plugins that call each other would wait for ever.
-        let mut permit = None;
-        if self.parent.is_none() {
-            let too_late = deadline.unwrap_or_else(|| Instant::now() + FAR);
-            permit = tokio::select! {
-                permit = live.peer.slot() => permit,
-                () = cancel.cancelled() => return Err(CallError::Cancelled { plugin: plugin() }),
-                () = tokio::time::sleep_until(too_late) => {
-                    let (calls, after) = (host.limits().calls, total.unwrap_or(FAR));
-                    return Err(CallError::Busy { plugin: plugin(), calls, after });
-                }
-            };
-        }
         let context = CallContext { session: self.session.clone(), chain, ended: CancellationToken::new(), deadline };
-        let session = live.announce(&self.session);
-        let params = |id| params(id, &live, &entry, &arguments, session);
-        let outgoing = Outgoing {
-            total,
-            deadline,
-            idle,
-            cancel: self.cancel,
-            progress: self.progress,
-            permit,
-            context: Some(context),
-            control: false,
+        let call = host.next_call();
+        let mut before: Option<(Arc<Live>, CallError)> = None;
+        let result = loop {
+            let (live, permit) = self.process(&entry, total, deadline, host.limits().calls).await?;
+            if let Some((_, error)) = before.filter(|(before, _)| Arc::ptr_eq(before, &live)) {
+                break Err(error);
+            }
+            let outgoing = Outgoing {
+                total,
+                deadline,
+                idle,
+                cancel: self.cancel.clone(),
+                progress: self.progress.clone(),
+                permit,
+                context: Some(context.clone()),
+                control: false,
+            };
+            let params = |id| params(id, &entry, &arguments, live.announce(&self.session), &call);
+            match live.peer.call(method::TOOLS_CALL, params, outgoing).await {
+                // The process is being replaced and has not heard of the call: it goes to the next one.
+                Err(error @ CallError::NotReady { state: StateKind::Draining, .. }) => before = Some((live, error)),
+                result => break result,
+            }
         };
-        let result = live.peer.call(method::TOOLS_CALL, params, outgoing).await?;
-        ToolResult::read(result).map_err(|fault| CallError::Protocol {
+        ToolResult::read(result?).map_err(|fault| CallError::Protocol {
             plugin: entry.plugin.name().clone(),
             method: method::TOOLS_CALL,
             detail: PluginText::new(format!("its result can't be read: {fault}")),
         })
+    }
+
+    /// The process that takes the call, with a slot in it.
+    async fn process(
+        &self,
+        entry: &Entry,
+        total: Option<Duration>,
+        deadline: Option<Instant>,
+        slots: usize,
+    ) -> Result<(Arc<Live>, Option<OwnedSemaphorePermit>), CallError> {
+        let plugin = || entry.plugin.name().clone();
+        let cancel = self.cancel.clone().unwrap_or_default();
+        let too_late = deadline.unwrap_or_else(|| Instant::now() + FAR);
+        let unsent = |reason| CallError::Unsent { plugin: plugin(), after: total.unwrap_or(FAR), reason };
+        let live = tokio::select! {
+            live = entry.plugin.live_for(&self.session) => live?,
+            () = cancel.cancelled() => return Err(CallError::Cancelled { plugin: plugin() }),
+            () = tokio::time::sleep_until(too_late) => return Err(unsent("it is still being started".to_owned())),
+        };
+        // A call from within a call takes no slot, or full plugins that call each other would wait for ever.
+        if self.parent.is_some() {
+            return Ok((live, None));
+        }
+        let permit = tokio::select! {
+            permit = live.peer.slot() => permit,
+            () = cancel.cancelled() => return Err(CallError::Cancelled { plugin: plugin() }),
+            () = tokio::time::sleep_until(too_late) => {
+                return Err(unsent(format!("all of its {slots} slots are taken (limits.calls)")));
+            }
+        };
+        Ok((live, permit))
     }
 
     /// The tools that will be waiting, this one included.
@@ -265,27 +290,27 @@ fn canonical(text: &str) -> Result<Box<RawValue>, CallError> {
     RawValue::from_string(raw.get().replace(['\n', '\r'], " ")).map_err(|fault| bad(fault.to_string()))
 }
 
-fn params(id: i64, live: &Live, entry: &Entry, arguments: &RawValue, session: Option<SessionRef>) -> Bytes {
+fn params(id: i64, entry: &Entry, arguments: &RawValue, session: Option<SessionRef>, call: &str) -> Bytes {
     #[derive(Serialize)]
     struct Params<'a> {
         name: &'a str,
         arguments: &'a RawValue,
-        _meta: Meta,
+        _meta: Meta<'a>,
     }
     #[derive(Serialize)]
-    struct Meta {
+    struct Meta<'a> {
         #[serde(rename = "progressToken")]
         progress_token: i64,
         #[serde(rename = "dev.lemon/session", skip_serializing_if = "Option::is_none")]
         session: Option<SessionRef>,
         #[serde(rename = "dev.lemon/call", skip_serializing_if = "Option::is_none")]
-        call: Option<String>,
+        call: Option<&'a str>,
     }
     debug_assert_eq!(
         (meta::PROGRESS_TOKEN, meta::SESSION, meta::CALL),
         ("progressToken", "dev.lemon/session", "dev.lemon/call")
     );
-    let call = session.is_some().then(|| format!("{}-{id}", live.generation));
+    let call = session.is_some().then_some(call);
     let params = Params { name: &entry.tool.name, arguments, _meta: Meta { progress_token: id, session, call } };
     serde_json::to_vec(&params).unwrap_or_default().into()
 }

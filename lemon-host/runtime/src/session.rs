@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Map, Value};
@@ -66,6 +67,7 @@ struct Inner {
     cwd: PathBuf,
     scope: String,
     state: Mutex<State>,
+    closed: AtomicBool,
 }
 
 /// The state and the last changes that led to it, one a version.
@@ -95,6 +97,7 @@ impl Session {
             cwd,
             scope: options.scope,
             state: Mutex::default(),
+            closed: AtomicBool::new(false),
         }))
     }
 
@@ -162,8 +165,9 @@ impl Session {
         Some((version + 1..).zip(state.changes.iter().skip(skip).cloned()).collect())
     }
 
-    /// Ends the session: plugins are told, and processes that served it alone are ended.
+    /// Ends the session: plugins are told, and processes that served it alone are ended. Calls are refused from now on.
     pub async fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
         if let Some(host) = self.host() {
             host.close_session(self).await;
         }
@@ -171,6 +175,7 @@ impl Session {
 
     /// The host, or the error of a call after its end.
     pub(crate) fn living_host(&self) -> Result<Host, CallError> {
-        self.host().ok_or_else(|| CallError::Denied { reason: "the host of this session is gone".to_owned() })
+        let host = self.host().filter(|_| !self.0.closed.load(Ordering::Acquire));
+        host.ok_or_else(|| CallError::SessionOver { session: self.0.id.clone() })
     }
 }

@@ -59,6 +59,96 @@ async fn a_plugin_for_one_session_gets_a_process_for_each() {
     assert!(!zoo::is_alive(u32::try_from(first).unwrap()));
 }
 
+#[tokio::test]
+async fn a_process_acts_in_its_own_session_even_in_the_background() {
+    let host = Host::builder().plugin(zoo("single", "single-session")).start();
+    host.settled().await;
+    let (one, two) = (
+        host.session(SessionOptions::default().id("first")),
+        host.session(SessionOptions::default().id("second").cwd("/tmp")),
+    );
+    for session in [&one, &two, &one] {
+        // Both processes are of the first generation, and know their session under the same handle.
+        let told = text(session.call("whose", "{}").await);
+        assert!(told.contains(&format!("{:?}", session.id())), "{} is told {told}", session.id());
+    }
+    assert_eq!(host.status().plugins[0].session_processes.len(), 1);
+    two.close().await;
+    let error = two.call("echo", "{}").await.unwrap_err();
+    assert!(matches!(error, CallError::SessionOver { .. }), "{error}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_shutdown_is_not_undone_by_a_command_that_comes_during_it() {
+    let host = Host::builder().plugin(zoo("slow", "slow-exit")).start();
+    host.settled().await;
+    let name = "slow".parse().unwrap();
+    let ending = tokio::spawn({
+        let host = host.clone();
+        async move { host.shutdown().await }
+    });
+    zoo::until(|| host.status().plugins[0].state == StateKind::Stopping).await;
+    let refused = host.restart(&name).await.unwrap_err();
+    assert_eq!(refused.to_string(), "the host is shutting down");
+    ending.await.unwrap();
+    assert_eq!(host.status().plugins[0].state, StateKind::Dormant);
+}
+
+#[tokio::test]
+async fn all_processes_of_a_plugin_end_side_by_side() {
+    let host = Host::builder().plugin(zoo("stubborn", "stubborn-single")).start();
+    host.settled().await;
+    for _ in 0..3 {
+        let session = host.session(SessionOptions::default());
+        session.call("echo", r#"{"text":"x"}"#).await.unwrap();
+    }
+    assert_eq!(host.status().plugins[0].session_processes.len(), 2);
+    let before = Instant::now();
+    host.shutdown().await;
+    assert!(before.elapsed() < Duration::from_secs(7), "{:?}", before.elapsed());
+}
+
+#[tokio::test]
+async fn a_tool_of_a_plugin_that_failed_is_told_with_the_reason_and_not_as_unknown() {
+    let host = Host::builder().plugin(zoo("fragile", "die-in-call")).start();
+    host.settled().await;
+    let session = host.session(SessionOptions::default());
+    session.call("echo", r#"{"text":"x"}"#).await.unwrap_err();
+    zoo::until(|| host.status().plugins[0].state == StateKind::Backoff).await;
+    let error = session.call("echo", r#"{"text":"x"}"#).await.unwrap_err();
+    let CallError::NotReady { reason: Some(reason), .. } = &error else { panic!("{error}") };
+    assert!(reason.contains("exit status 7"), "{reason}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_made_during_a_reload_goes_to_the_process_that_is_there_then() {
+    let host = Host::builder().plugin(zoo("good", "none")).start();
+    host.settled().await;
+    let name = "good".parse().unwrap();
+    let session = host.session(SessionOptions::default());
+    let reloading = tokio::spawn({
+        let host = host.clone();
+        async move {
+            for _ in 0..3 {
+                // Refused while the replaced process is still there.
+                while host.reload(&name).await.is_err() {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        }
+    });
+    let mut calls = 0;
+    while !reloading.is_finished() {
+        assert_eq!(text(session.call("echo", r#"{"text":"x"}"#).await), "x");
+        calls += 1;
+    }
+    reloading.await.unwrap();
+    assert!(calls > 3);
+    host.shutdown().await;
+}
+
 struct AllowAll;
 
 impl Approver for AllowAll {
@@ -299,7 +389,9 @@ async fn every_fault_at_the_start_has_its_own_message_while_the_others_start() {
     let mut builder = Host::builder().plugin(zoo("good", "none"));
     for (fault, _) in cases {
         let mut spec = zoo(fault, fault);
-        spec.start_timeout = Some(Duration::from_millis(1500));
+        if *fault == "never-answers" {
+            spec.start_timeout = Some(Duration::from_millis(1500));
+        }
         if *fault == "config-refused" {
             spec.config = json!({"api_key": "k-123456"}).as_object().unwrap().clone();
         }

@@ -27,7 +27,7 @@ pub(crate) fn split(bytes: &[u8], cuts: &[usize], limit: usize) -> Vec<Whole> {
         while let Some(piece) = splitter.next_piece() {
             pieces.push(match piece {
                 Piece::Line(line) => Whole::Line(line.to_vec()),
-                Piece::Oversized { bytes, id } => Whole::Oversized(bytes, id),
+                Piece::Oversized { bytes, id, .. } => Whole::Oversized(bytes, id),
             });
         }
     }

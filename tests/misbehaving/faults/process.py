@@ -33,6 +33,14 @@ class IgnoreEofAndTerm(IgnoresTerm, IgnoresEof):
     """Lives on after EOF and SIGTERM."""
 
 
+@fault("stubborn-single")
+class StubbornSingle(IgnoresTerm, IgnoresEof):
+    """Lives on after EOF and SIGTERM, and serves one session only, so that there may be many of it."""
+
+    def lemon_body(self) -> Json:
+        return {"version": "1.0"}
+
+
 @fault("shutdown-unanswered")
 class ShutdownUnanswered(Plugin):
     """Never answers lemon/shutdown, but exits at EOF."""

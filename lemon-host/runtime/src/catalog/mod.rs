@@ -26,7 +26,7 @@ pub(crate) struct Entry {
     pub(crate) tool: Arc<Tool>,
 }
 
-/// The tools of all plugins that are ready, in the order of plugins.
+/// The tools of all plugins that are ready, or were before they failed, in the order of plugins.
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: Vec<Entry>,
@@ -79,8 +79,7 @@ impl Catalog {
         let mut catalog = Self::default();
         let mut offered = Vec::new();
         for plugin in plugins {
-            let Some(live) = plugin.live() else { continue };
-            let list = live.tools();
+            let Some(list) = plugin.tools() else { continue };
             catalog.quarantined.insert(plugin.name().clone(), list.quarantined.clone());
             offered.extend(list.tools.iter().map(|tool| (plugin.clone(), tool.clone())));
         }

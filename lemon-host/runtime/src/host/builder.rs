@@ -165,6 +165,7 @@ impl HostBuilder {
                 approver: self.approver,
                 catalog: Mutex::default(),
                 last_session: AtomicU64::new(1),
+                last_call: AtomicU64::new(1),
                 core,
             }
         }))

@@ -94,6 +94,8 @@ impl HostApiServer for Api {
     ) -> Result<Box<RawValue>, ErrorObjectOwned> {
         let Caller { plugin, session, parent, cancel } = caller(extensions)?;
         let host = host(&session)?;
+        // A tool that is not there needs nobody's approval.
+        host.find(&name).map_err(|error| to_rpc(&error.to_wire()))?;
         let arguments = arguments.map_or_else(|| "{}".to_owned(), |arguments| arguments.get().to_owned());
         let shown = RawValue::from_string(arguments.clone()).map_err(|fault| internal(&fault.to_string()))?;
         let chain = parent.as_ref().map(|parent| parent.chain.as_slice()).unwrap_or_default();
@@ -221,9 +223,8 @@ impl PluginInbound {
                 data: None,
             });
         };
-        let session = host
-            .session_of(&self.plugin, request.peer.generation(), handle)
-            .ok_or_else(|| stale(format!("the session {handle} is not open")))?;
+        let session =
+            host.session_of(&request.peer, handle).ok_or_else(|| stale(format!("the session {handle} is not open")))?;
         Ok(Caller { plugin, session, parent: None, cancel })
     }
 }

@@ -20,17 +20,20 @@ use super::launch::{self, Started};
 use super::live::{Live, Offer, ToolList};
 use super::machine::Machine;
 use super::spec::PluginSpec;
-use super::state::{CommandError, Effect, Event, Manner, StateKind, TicketId};
+use super::state::{Command, CommandError, Effect, Event, Manner, StateKind, TicketId};
 use super::supervisor::{Message, ProcessView, Snapshot};
 use super::watch::{stderr_text, watch_process};
 use crate::catalog::listing;
 use crate::error::{CallError, ProcessEnd, StartError};
 use crate::event;
 use crate::host::Core;
+use crate::report::PluginText;
 use crate::wire::{CallOptions, Peer, PeerEvent, PluginApiClient};
 
 /// How long a process that did not get ready has to go when its input is closed.
 const BRIEF: Duration = Duration::from_millis(200);
+/// How long the log of a process that is gone may take to be written.
+const LAST_LINES: Duration = Duration::from_secs(2);
 /// How often a ready plugin's health is looked at.
 const CHECKUP: Duration = Duration::from_secs(5);
 
@@ -45,6 +48,10 @@ struct Process {
     stderr_task: JoinHandle<()>,
     listing: Listing,
     pinging: bool,
+    /// How it ended, once it has.
+    ended: Option<(ProcessEnd, PluginText)>,
+    /// How it is being ended.
+    ending: Option<Manner>,
 }
 
 /// Whether the tools are being listed again.
@@ -64,6 +71,7 @@ pub(super) struct Actor {
     sender: mpsc::Sender<Message>,
     publisher: watch::Sender<Snapshot>,
     live: Arc<RwLock<Option<Arc<Live>>>>,
+    tools: Arc<RwLock<Option<Arc<ToolList>>>>,
     processes: HashMap<Generation, Process>,
     /// Generations that wait for their turn to be started.
     unborn: HashSet<Generation>,
@@ -84,6 +92,7 @@ impl Actor {
         sender: mpsc::Sender<Message>,
         publisher: watch::Sender<Snapshot>,
         live: Arc<RwLock<Option<Arc<Live>>>>,
+        tools: Arc<RwLock<Option<Arc<ToolList>>>>,
         alive: CancellationToken,
     ) -> Self {
         let mut actor = Self {
@@ -94,6 +103,7 @@ impl Actor {
             sender,
             publisher,
             live,
+            tools,
             processes: HashMap::new(),
             unborn: HashSet::new(),
             tickets: HashMap::new(),
@@ -129,6 +139,9 @@ impl Actor {
 
     fn message(&mut self, message: Message) {
         match message {
+            Message::Command(Command::Start | Command::Restart | Command::Reload, sender) if self.is_ending => {
+                let _ = sender.send(Err(CommandError::ShuttingDown));
+            }
             Message::Command(command, sender) => {
                 self.last_ticket += 1;
                 let ticket = TicketId(self.last_ticket);
@@ -136,8 +149,10 @@ impl Actor {
                 self.feed(Event::Command(command, ticket));
             }
             Message::Demand(sender) => {
-                self.feed(Event::Demand);
-                self.publish();
+                if !self.is_ending {
+                    self.feed(Event::Demand);
+                    self.publish();
+                }
                 let _ = sender.send(());
             }
             Message::ShutDown(sender) => {
@@ -158,7 +173,13 @@ impl Actor {
                 if let Event::Ended(generation) = &event
                     && let Some(process) = self.processes.remove(generation)
                 {
-                    process.stderr_task.abort();
+                    // Its last lines are still on their way to the log; an escaped process may hold the pipe for ever.
+                    let mut logging = process.stderr_task;
+                    tokio::spawn(async move {
+                        if tokio::time::timeout(LAST_LINES, &mut logging).await.is_err() {
+                            logging.abort();
+                        }
+                    });
                 }
                 self.feed(event);
             }
@@ -195,12 +216,14 @@ impl Actor {
                 if self.live_generation() == Some(generation) {
                     self.set_live(None);
                 }
-                let Some(process) = self.processes.get(&generation) else {
-                    return;
-                };
-                let (peer, patience) = (process.peer.clone(), self.core.timeouts.drain_ms.get());
+                // A process that was never born has nothing to finish.
+                let peer = self.processes.get(&generation).map(|process| process.peer.clone());
+                let patience = self.core.timeouts.drain_ms.get();
                 self.report(async move {
-                    let _ = tokio::time::timeout(patience, peer.idle()).await;
+                    if let Some(peer) = peer {
+                        peer.draining();
+                        let _ = tokio::time::timeout(patience, peer.idle()).await;
+                    }
                     Event::Drained(generation)
                 });
             }
@@ -246,6 +269,8 @@ impl Actor {
             stderr_task,
             listing: Listing::Current,
             pinging: false,
+            ended: None,
+            ending: None,
         };
         self.processes.insert(generation, process);
         self.feed(Event::Spawned(generation));
@@ -274,25 +299,41 @@ impl Actor {
             return;
         };
         match outcome {
+            // It ended when all had been said and before that was taken in.
+            Ok(_) if process.ended.is_some() => {
+                let ended = process.ended.clone();
+                let error =
+                    ended.map_or(StartError::Stopped, |(status, stderr)| StartError::Crashed { status, stderr });
+                self.feed(Event::StartFailed(generation, error));
+            }
             Ok(offer) => {
                 process.ready_after = Some(process.started.elapsed());
-                if generation == self.machine.current() {
-                    self.machine.set_exclusive(offer.exclusive);
-                }
+                let (exclusive, tools) = (offer.exclusive, Arc::new(offer.tools.clone()));
+                let changed = std::mem::replace(&mut process.listing, Listing::Current) != Listing::Current;
                 process.live = Some(Arc::new(Live::new(generation, process.peer.clone(), offer)));
                 self.feed(Event::Ready(generation));
+                if generation == self.machine.current() {
+                    self.machine.set_exclusive(exclusive);
+                    self.set_tools(Some(tools));
+                }
+                if changed {
+                    self.list_again(generation);
+                }
             }
             Err(error) => self.feed(Event::StartFailed(generation, error)),
         }
     }
 
     fn lost(&mut self, generation: Generation, end: ProcessEnd) {
-        let Some(process) = self.processes.get(&generation) else {
-            return;
-        };
+        let Some(process) = self.processes.get_mut(&generation) else { return };
         let stderr = stderr_text(&process.stderr);
         let plugin = self.spec.name.clone();
-        process.peer.close(CallError::Crashed { plugin, status: end, stderr: stderr.clone() });
+        process.ended = Some((end, stderr.clone()));
+        process.peer.close(match process.ending {
+            // The end was the host's wish and not the call's fault.
+            Some(_) => CallError::ShuttingDown { plugin },
+            None => CallError::Crashed { plugin, status: end, stderr: stderr.clone() },
+        });
         // A process that is not ready yet is told of by its handshake, which knows what was under way.
         if process.live.is_some() {
             self.feed(Event::Lost(generation, StartError::Crashed { status: end, stderr }));
@@ -305,10 +346,11 @@ impl Actor {
         };
         match event {
             PeerEvent::GoodReply => self.feed(Event::GoodReply(generation)),
-            PeerEvent::ToolsChanged if process.live.is_some() => {
-                if process.listing == Listing::Current {
+            PeerEvent::ToolsChanged => {
+                if process.listing == Listing::Current && process.live.is_some() {
                     self.list_again(generation);
                 } else {
+                    // Before the plugin is ready its first list is under way.
                     process.listing = Listing::UnderWayAndStale;
                 }
             }
@@ -329,7 +371,8 @@ impl Actor {
                 let bytes = process.peer.outbox_bytes();
                 self.give_up(generation, StartError::NotReading { bytes });
             }
-            PeerEvent::StdoutClosed | PeerEvent::ToolsChanged => {}
+            // The process's watch waits for these.
+            PeerEvent::StdoutClosed | PeerEvent::StdinClosed => {}
         }
     }
 
@@ -371,9 +414,11 @@ impl Actor {
         };
         let stale = process.listing == Listing::UnderWayAndStale;
         process.listing = Listing::Current;
-        if let (Some(live), Some(tools)) = (&process.live, tools) {
-            live.set_tools(tools);
-            self.core.catalog_changed();
+        let is_ready = process.live.is_some();
+        if let (true, Some(tools)) = (is_ready, tools) {
+            if self.live_generation() == Some(generation) {
+                self.set_tools(Some(Arc::new(tools)));
+            }
             self.core.events.event(&event::Event::ToolsChanged { plugin: self.spec.name.clone() });
         }
         if stale {
@@ -385,23 +430,30 @@ impl Actor {
         if self.live_generation() == Some(generation) {
             self.set_live(None);
         }
-        let Some(process) = self.processes.get(&generation) else {
-            // It was never born.
-            self.unborn.remove(&generation);
-            return self.feed(Event::Ended(generation));
-        };
-        let (peer, control, live) = (process.peer.clone(), process.control.clone(), process.live.clone());
-        let (core, plugin) = (self.core.clone(), self.spec.name.clone());
         let reason = match () {
             () if self.is_ending => "exit",
             () if generation != self.machine.current() => "reload",
             () if self.machine.is_restarting() => "restart",
             () => "stop",
         };
+        let Some(process) = self.processes.get_mut(&generation) else {
+            // It was never born.
+            self.unborn.remove(&generation);
+            return self.feed(Event::Ended(generation));
+        };
+        match process.ending {
+            // It is being ended already; that can only be cut short.
+            Some(_) if manner != Manner::Kill => return,
+            Some(Manner::Kill) => return,
+            _ => process.ending = Some(manner),
+        }
+        let (peer, control, live) = (process.peer.clone(), process.control.clone(), process.live.clone());
+        let (core, plugin) = (self.core.clone(), self.spec.name.clone());
+        // From here on nothing new is sent, but for what belongs to the end.
+        peer.closing();
+        peer.give_up_all(&CallError::ShuttingDown { plugin: plugin.clone() });
         self.report(async move {
             let error = CallError::ShuttingDown { plugin };
-            peer.closing();
-            peer.settle_all(&error);
             match manner {
                 Manner::Kill => {
                     peer.close(error);
@@ -466,6 +518,12 @@ impl Actor {
         self.live.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|live| live.generation)
     }
 
+    /// Replaces the list of tools that stays when the process goes.
+    fn set_tools(&self, tools: Option<Arc<ToolList>>) {
+        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
+        self.core.catalog_changed();
+    }
+
     fn set_live(&self, live: Option<Arc<Live>>) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
         self.core.catalog_changed();
@@ -495,6 +553,10 @@ impl Actor {
         let (state, reason) = (snapshot.state, snapshot.failure.as_ref().map(ToString::to_string));
         self.publisher.send_replace(snapshot);
         if before != (state, generation) {
+            // A plugin that was stopped offers nothing; one that failed still has what it offered, for the error.
+            if state == StateKind::Dormant {
+                self.set_tools(None);
+            }
             tracing::debug!(plugin = %self.spec.name, %generation, %state, reason, "state");
             let plugin = self.spec.name.clone();
             self.core.events.event(&event::Event::State { plugin, generation, state, reason });

@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::generation::Generation;
-use super::live::Live;
+use futures_util::future::join_all;
+
+use super::live::{Live, ToolList};
 use super::name::PluginName;
 use super::spec::PluginSpec;
 use super::state::{Command, CommandError};
-use super::supervisor::{Snapshot, Supervisor};
-use super::watch::stderr_text;
+use super::supervisor::{ProcessView, Snapshot, Supervisor};
 use crate::catalog::Catalog;
 use crate::error::CallError;
 use crate::host::Core;
-use crate::report::{PluginStatus, PluginText, ProcessStatus};
+use crate::report::{PluginStatus, PluginText};
 use crate::session::{Session, SessionKey};
+use crate::wire::Peer;
 
 /// One plugin: its spec and its processes, usually one.
 pub(crate) struct Plugin {
@@ -30,6 +31,8 @@ struct Sessions {
     /// The session that the first process serves. It is told of no other one, even when this one is over
     /// (LPP-SESS-08); it stays for its list of tools.
     primary: Option<SessionKey>,
+    /// The host is at its end: no process is started any more.
+    closed: bool,
     others: HashMap<SessionKey, Arc<Supervisor>>,
 }
 
@@ -58,8 +61,13 @@ impl Plugin {
         self.primary.at_rest().await;
     }
 
+    /// What the plugin offers, or offered before it failed.
+    pub(crate) fn tools(&self) -> Option<Arc<ToolList>> {
+        self.primary.tools()
+    }
+
     /// The first process, if it is ready.
-    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+    fn live(&self) -> Option<Arc<Live>> {
         self.primary.live()
     }
 
@@ -74,14 +82,26 @@ impl Plugin {
             if *sessions.primary.get_or_insert(session.key()) == session.key() {
                 return Ok(live);
             }
-            let start = || Arc::new(Supervisor::start(self.spec.clone(), self.core.clone()));
+            if sessions.closed {
+                return Err(CallError::ShuttingDown { plugin: self.name().clone() });
+            }
+            if live.offer.exclusive {
+                let reason =
+                    format!("plugin {} is exclusive and serves one session at a time; another one has it", self.name());
+                return Err(CallError::Denied { reason });
+            }
+            let start = || {
+                let mut spec = (*self.spec).clone();
+                spec.cwd.get_or_insert_with(|| session.cwd().to_owned());
+                Arc::new(Supervisor::start(Arc::new(spec), self.core.clone()))
+            };
             sessions.others.entry(session.key()).or_insert_with(start).clone()
         };
         own.demand().await.map_err(|snapshot| self.not_ready(snapshot))
     }
 
     fn not_ready(&self, snapshot: Snapshot) -> CallError {
-        let reason = snapshot.failure.as_ref().map(|failure| self.redact(&failure.to_string()));
+        let reason = snapshot.failure.as_ref().map(ToString::to_string);
         CallError::NotReady { plugin: self.name().clone(), state: snapshot.state, reason }
     }
 
@@ -102,23 +122,26 @@ impl Plugin {
         }
     }
 
+    /// Carries a command out in all processes. The first error is told, if there is one.
     pub(crate) async fn command(&self, command: Command) -> Result<(), CommandError> {
-        for other in self.supervisors() {
-            other.command(command).await?;
-        }
-        self.primary.command(command).await
+        let others = self.supervisors();
+        let all = others.iter().map(|other| other.command(command));
+        let (own, others) = futures_util::future::join(self.primary.command(command), join_all(all)).await;
+        own.and(others.into_iter().collect())
     }
 
     pub(crate) async fn shut_down(&self) {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         let others = self.supervisors();
-        futures_util::future::join_all(others.iter().map(|other| other.shut_down())).await;
-        self.primary.shut_down().await;
+        let all = others.iter().map(|other| other.shut_down());
+        futures_util::future::join(self.primary.shut_down(), join_all(all)).await;
     }
 
-    pub(crate) fn session_of(&self, generation: Generation, handle: u32) -> Option<Session> {
+    /// The session that one of this plugin's processes knows under a handle.
+    pub(crate) fn session_of(&self, peer: &Peer, handle: u32) -> Option<Session> {
         let others = self.supervisors();
         let mut lives = others.iter().map(|other| other.live()).chain([self.primary.live()]).flatten();
-        lives.find(|live| live.generation == generation)?.session(handle)
+        lives.find(|live| live.peer.is(peer))?.session(handle)
     }
 
     pub(crate) fn status(&self, catalog: &Catalog) -> PluginStatus {
@@ -130,33 +153,21 @@ impl Plugin {
             provenance: self.spec.provenance.clone(),
             command: self.spec.command.iter().map(|word| self.redact(word)).collect(),
             state: snapshot.state,
-            error: snapshot.failure.as_ref().map(|failure| self.redact(&failure.to_string())),
+            error: snapshot.failure.as_ref().map(ToString::to_string),
             failure: snapshot.failure,
             retry_in_ms: snapshot.retry_in,
             restarts: snapshot.restarts,
             generation: snapshot.generation,
-            process: snapshot.process.map(|process| {
-                let (calls, lingering) = process.peer.load();
-                let mut noise = process.peer.noise();
-                for first in noise.first.values_mut() {
-                    *first = PluginText::new(self.redact(first.raw()));
-                }
-                ProcessStatus {
-                    pid: process.pid,
-                    started: process.started,
-                    ready_after_ms: process.ready_after,
-                    calls,
-                    lingering,
-                    abandoned: process.peer.abandoned(),
-                    outbox_bytes: process.peer.outbox_bytes(),
-                    noise,
-                    stderr: stderr_text(&process.stderr),
-                }
-            }),
+            process: snapshot.process.as_ref().map(ProcessView::status),
+            session_processes: self
+                .supervisors()
+                .iter()
+                .filter_map(|other| other.snapshot().process.as_ref().map(ProcessView::status))
+                .collect(),
             server_name: live.as_ref().map(|live| PluginText::new(live.offer.server.name.clone())),
             server_version: live.as_ref().map(|live| PluginText::new(live.offer.server.version.clone())),
             dialect: live.as_ref().map(|live| live.offer.dialect.clone()),
-            tools: live.as_ref().map_or(0, |live| live.tools().tools.len()),
+            tools: self.tools().map_or(0, |list| list.tools.len()),
             quarantined: catalog.quarantined.get(self.name()).cloned().unwrap_or_default(),
         }
     }

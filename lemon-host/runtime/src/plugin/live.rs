@@ -1,7 +1,7 @@
 //! A process that is ready: what it offered, and the sessions that it knows of.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lemon_protocol::{
     Implementation, ProtocolVersion, SessionClosed, SessionDelta, SessionOpen, SessionRef, Tool, method,
@@ -61,7 +61,6 @@ pub(crate) struct Live {
     pub(crate) generation: Generation,
     pub(crate) peer: Peer,
     pub(crate) offer: Offer,
-    tools: RwLock<Arc<ToolList>>,
     sessions: Mutex<Sessions>,
 }
 
@@ -80,16 +79,7 @@ struct Known {
 
 impl Live {
     pub(crate) fn new(generation: Generation, peer: Peer, offer: Offer) -> Self {
-        let tools = RwLock::new(Arc::new(offer.tools.clone()));
-        Self { generation, peer, offer, tools, sessions: Mutex::default() }
-    }
-
-    pub(crate) fn tools(&self) -> Arc<ToolList> {
-        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_tools(&self, tools: ToolList) {
-        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools);
+        Self { generation, peer, offer, sessions: Mutex::default() }
     }
 
     /// Makes sure that the process knows the session and its state, and gives the session's name on this pipe. None

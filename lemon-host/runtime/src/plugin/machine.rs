@@ -211,8 +211,9 @@ impl Machine {
                 self.pinned = true;
                 self.supersede(|goal| goal != Goal::Stopped, effects);
                 self.tickets.push((ticket, Goal::Stopped));
-                self.end_other(effects);
-                self.stop(command == Command::Kill, effects);
+                let kill = command == Command::Kill;
+                self.end_other(if kill { Manner::Kill } else { Manner::Polite }, effects);
+                self.stop(kill, effects);
             }
             Command::Start | Command::Restart | Command::Reload => {
                 self.pinned = false;
@@ -249,7 +250,6 @@ impl Machine {
         match self.state {
             State::Dormant | State::Backoff { .. } | State::Failed { .. } => {
                 self.tickets.push((ticket, Goal::Running));
-                // A process that is still leaving must be gone before its place is taken.
                 self.launch(effects);
             }
             State::Spawning | State::Handshaking => self.tickets.push((ticket, Goal::Running)),
@@ -271,7 +271,7 @@ impl Machine {
                 }
                 _ => {
                     self.note_uptime(now);
-                    self.end_other(effects);
+                    self.end_other(Manner::Polite, effects);
                     self.next = Next::Launch;
                     self.state = State::Draining;
                     self.tickets.push((ticket, Goal::Running));
@@ -284,17 +284,13 @@ impl Machine {
     fn shut_down(&mut self, effects: &mut Vec<Effect>) {
         self.pinned = true;
         self.next = Next::Rest;
-        self.end_other(effects);
+        self.end_other(Manner::Polite, effects);
         self.resolve(|_| true, &Err(Refusal(CommandError::ShuttingDown)), effects);
         match self.state {
             State::Ready | State::Degraded | State::Draining => self.end_current(Manner::Polite, effects),
             State::Spawning | State::Handshaking => self.end_current(Manner::Brief, effects),
             State::Stopping | State::Exited => {}
             State::Dormant | State::Backoff { .. } | State::Failed { .. } => self.rest(effects),
-        }
-        // A replaced process that still has calls does not get to finish them.
-        if let Some(Other::Leaving(generation)) = self.other {
-            effects.push(Effect::End(generation, Manner::Polite));
         }
     }
 
@@ -380,6 +376,9 @@ impl Machine {
     fn ended(&mut self, generation: Generation, now: Instant, effects: &mut Vec<Effect>) {
         if self.other == Some(Other::Leaving(generation)) {
             self.other = None;
+            if matches!(self.state, State::Dormant) {
+                self.resolve(|goal| goal == Goal::Stopped, &Ok(()), effects);
+            }
         } else if generation == self.current && matches!(self.state, State::Stopping | State::Exited) {
             self.ready_since = None;
             match std::mem::replace(&mut self.next, Next::Rest) {
@@ -391,9 +390,10 @@ impl Machine {
         }
     }
 
-    /// A candidate that is on its way takes the place of a process that failed.
+    /// A candidate that is on its way takes the place of a process that failed or was to be replaced.
     fn promote(&mut self, next: &Next) -> bool {
-        let (Next::Failure(_), Some(Other::Candidate { generation, spawned })) = (next, &self.other) else {
+        let (Next::Failure(_) | Next::Launch, Some(Other::Candidate { generation, spawned })) = (next, &self.other)
+        else {
             return false;
         };
         self.state = if *spawned { State::Handshaking } else { State::Spawning };
@@ -421,15 +421,17 @@ impl Machine {
             }
         });
         self.resolve(|goal| goal != Goal::Stopped, &verdict, effects);
-        self.resolve(|goal| goal == Goal::Stopped, &Ok(()), effects);
     }
 
     fn rest(&mut self, effects: &mut Vec<Effect>) {
         self.state = State::Dormant;
         self.failure = None;
         self.next = Next::Rest;
-        self.resolve(|goal| goal == Goal::Stopped, &Ok(()), effects);
-        self.resolve(|_| true, &Err(Refusal(StartError::Stopped.into())), effects);
+        // A stop has taken effect when the process beside the current one is gone as well.
+        if self.other.is_none() {
+            self.resolve(|goal| goal == Goal::Stopped, &Ok(()), effects);
+        }
+        self.resolve(|goal| goal != Goal::Stopped, &Err(Refusal(StartError::Stopped.into())), effects);
     }
 
     fn launch(&mut self, effects: &mut Vec<Effect>) {
@@ -452,12 +454,17 @@ impl Machine {
         effects.push(Effect::End(self.current, manner));
     }
 
-    /// Ends a candidate; a process that leaves anyway goes on leaving.
-    fn end_other(&mut self, effects: &mut Vec<Effect>) {
-        if let Some(generation) = self.candidate() {
-            self.other = Some(Other::Leaving(generation));
-            effects.push(Effect::End(generation, Manner::Brief));
-            self.supersede(|goal| goal == Goal::Reloaded(generation), effects);
+    /// Ends the process beside the current one; a replaced one does not get to finish its calls.
+    fn end_other(&mut self, manner: Manner, effects: &mut Vec<Effect>) {
+        match self.other {
+            Some(Other::Candidate { generation, .. }) => {
+                self.other = Some(Other::Leaving(generation));
+                let manner = if manner == Manner::Kill { manner } else { Manner::Brief };
+                effects.push(Effect::End(generation, manner));
+                self.supersede(|goal| goal == Goal::Reloaded(generation), effects);
+            }
+            Some(Other::Leaving(generation)) => effects.push(Effect::End(generation, manner)),
+            None => {}
         }
     }
 

@@ -134,14 +134,14 @@ fn step() -> impl Strategy<Value = Step> {
         3 => command.prop_map(Step::Command),
         1 => Just(Step::Demand),
         // Generations near the current one, stale ones included.
-        8 => (0u8..13, 0u64..4).prop_map(|(event, back)| Step::Event(event, back)),
+        8 => (0u8..15, 0u64..4).prop_map(|(event, back)| Step::Event(event, back)),
         1 => (1u64..200).prop_map(Step::Time),
     ]
 }
 
 proptest! {
     #[test]
-    fn any_order_of_events_keeps_the_promises(steps in prop::collection::vec(step(), 1..80)) {
+    fn any_order_of_events_keeps_the_promises(steps in prop::collection::vec(step(), 1..80), shut_down: bool) {
         let mut world = World::new();
         for step in steps {
             match step {
@@ -164,10 +164,20 @@ proptest! {
                         10 => world.on(Event::PingAnswered(generation)),
                         11 => world.on(Event::TooManyAbandoned(generation)),
                         12 => world.on(Event::BackoffOver(generation)),
+                        13 => world.on(Event::Idle(generation)),
+                        14 => world.on(Event::GoodReply(generation)),
                         _ => {}
                     }
                 }
             }
+        }
+        if shut_down {
+            // At any moment the end leaves no process and no ticket.
+            world.on(Event::ShutDown);
+            world.settle(true);
+            prop_assert_eq!(world.machine.state(), StateKind::Dormant);
+            prop_assert!(world.alive.is_empty() && world.open.is_empty());
+            return Ok(());
         }
         // No state without a way out: a stop always leads to rest, and every ticket is resolved.
         world.command(Command::Stop);
@@ -265,6 +275,22 @@ fn a_candidate_takes_over_when_the_current_process_is_lost() {
     world.settle(true);
     assert_eq!(world.machine.state(), StateKind::Ready);
     assert_eq!(world.resolved[&reload], Ok(()));
+}
+
+#[test]
+fn a_kill_ends_the_replaced_process_too_and_waits_for_it() {
+    let mut world = ready();
+    let old = world.machine.current();
+    world.command(Command::Reload);
+    let new = Generation(old.0 + 1);
+    world.on(Event::Spawned(new));
+    world.on(Event::Ready(new));
+    let kill = world.command(Command::Kill);
+    assert_eq!(world.ending, HashSet::from([old, new]));
+    world.on(Event::Ended(new));
+    assert!(!world.resolved.contains_key(&kill));
+    world.on(Event::Ended(old));
+    assert_eq!(world.resolved[&kill], Ok(()));
 }
 
 #[test]

@@ -12,8 +12,10 @@ use super::generation::Generation;
 use super::live::{Live, Offer, ToolList};
 use super::spec::PluginSpec;
 use super::state::{Command, CommandError, Event, StateKind};
+use super::watch::stderr_text;
 use crate::error::{ProcessEnd, StartError};
 use crate::host::Core;
+use crate::report::ProcessStatus;
 use crate::wire::{Peer, PeerEvent};
 
 /// The handle of one plugin's actor.
@@ -21,6 +23,7 @@ pub(crate) struct Supervisor {
     inbox: mpsc::Sender<Message>,
     snapshot: watch::Receiver<Snapshot>,
     live: Arc<RwLock<Option<Arc<Live>>>>,
+    tools: Arc<RwLock<Option<Arc<ToolList>>>>,
     /// A host that is dropped without a shutdown ends its plugins all the same.
     _alive: DropGuard,
 }
@@ -47,6 +50,24 @@ pub(crate) struct ProcessView {
     pub(crate) stderr: StderrTail,
 }
 
+impl ProcessView {
+    /// The process as a report shows it.
+    pub(super) fn status(&self) -> ProcessStatus {
+        let (calls, lingering) = self.peer.load();
+        ProcessStatus {
+            pid: self.pid,
+            started: self.started,
+            ready_after_ms: self.ready_after,
+            calls,
+            lingering,
+            abandoned: self.peer.abandoned(),
+            outbox_bytes: self.peer.outbox_bytes(),
+            noise: self.peer.noise(),
+            stderr: stderr_text(&self.stderr),
+        }
+    }
+}
+
 /// What reaches the actor.
 pub(super) enum Message {
     Command(Command, oneshot::Sender<Result<(), CommandError>>),
@@ -68,10 +89,12 @@ impl Supervisor {
         let (sender, inbox) = mpsc::channel(INBOX);
         let (publisher, snapshot) = watch::channel(Snapshot::default());
         let live = Arc::new(RwLock::new(None));
+        let tools = Arc::new(RwLock::new(None));
         let alive = CancellationToken::new();
-        let actor = Actor::new(spec, core, inbox, sender.clone(), publisher, live.clone(), alive.clone());
+        let actor =
+            Actor::new(spec, core, inbox, sender.clone(), publisher, live.clone(), tools.clone(), alive.clone());
         tokio::spawn(actor.run());
-        Self { inbox: sender, snapshot, live, _alive: alive.drop_guard() }
+        Self { inbox: sender, snapshot, live, tools, _alive: alive.drop_guard() }
     }
 
     /// Carries a command out; returns when it has taken effect.
@@ -99,6 +122,11 @@ impl Supervisor {
             Ok(snapshot) => snapshot.clone(),
             Err(_) => self.snapshot(),
         }
+    }
+
+    /// What the plugin offers, or offered before it failed.
+    pub(crate) fn tools(&self) -> Option<Arc<ToolList>> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The process that takes calls now.

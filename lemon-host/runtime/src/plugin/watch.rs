@@ -40,16 +40,21 @@ pub(super) async fn watch_process(
             }
             event = peer.event() => event,
         };
-        if event == PeerEvent::StdoutClosed {
-            break match tokio::time::timeout(LEAK, &mut exited).await {
-                Ok(status) => {
-                    let _ = tokio::time::timeout(LEAK, stderr_done).await;
-                    ProcessEnd::Exited(status)
-                }
-                Err(_) => ProcessEnd::ClosedStdout,
-            };
-        }
-        let _ = sender.send(Message::Peer(generation, event)).await;
+        let closed = match event {
+            PeerEvent::StdoutClosed => ProcessEnd::ClosedStdout,
+            PeerEvent::StdinClosed => ProcessEnd::ClosedStdin,
+            event => {
+                let _ = sender.send(Message::Peer(generation, event)).await;
+                continue;
+            }
+        };
+        break match tokio::time::timeout(LEAK, &mut exited).await {
+            Ok(status) => {
+                let _ = tokio::time::timeout(LEAK, stderr_done).await;
+                ProcessEnd::Exited(status)
+            }
+            Err(_) => closed,
+        };
     };
     let _ = sender.send(Message::Lost(generation, end)).await;
 }

@@ -69,6 +69,9 @@ pub struct PluginStatus {
     /// Its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessStatus>,
+    /// Its other processes: one for each further session, if it serves one session only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub session_processes: Vec<ProcessStatus>,
     /// The name that it has for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_name: Option<PluginText>,

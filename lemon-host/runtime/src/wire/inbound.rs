@@ -66,7 +66,7 @@ impl InboundCalls {
         let mut open = self.open();
         if open.contains_key(id) {
             let message = format!("the id {id} is already in use by a request under way");
-            return Err(ErrorObject { code: -32600, message, data: None });
+            return Err(ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None });
         }
         open.insert(id.clone(), cancel.clone());
         Ok((cancel, slot))

@@ -2,6 +2,7 @@
 //! of each kind is told, and only a flood of it is a failure.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ impl NoiseReport {
 #[derive(Debug)]
 pub(super) struct Noise {
     state: Mutex<State>,
+    total: AtomicU64,
     flood: u64,
     window: Duration,
 }
@@ -55,23 +57,24 @@ pub(super) enum Reaction {
 impl Noise {
     pub(super) fn new(flood: u64, window: Duration) -> Self {
         let state = State { report: NoiseReport::default(), window_start: Instant::now(), in_window: 0 };
-        Self { state: Mutex::new(state), flood, window }
+        Self { state: Mutex::new(state), total: AtomicU64::new(0), flood, window }
     }
 
     /// Counts something that does no harm in any number, such as a late answer.
-    pub(super) fn note(&self, kind: &'static str, what: impl FnOnce() -> String) -> Reaction {
+    pub(super) fn note(&self, kind: &'static str, what: impl FnOnce() -> PluginText) -> Reaction {
+        self.total.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let count = state.report.counts.entry(kind).or_default();
         *count += 1;
         if *count > 1 {
             return Reaction::Count;
         }
-        state.report.first.insert(kind, PluginText::new(what()));
+        state.report.first.insert(kind, what());
         Reaction::Tell
     }
 
     /// Counts a bad line.
-    pub(super) fn bad_line(&self, kind: &'static str, what: impl FnOnce() -> String) -> Reaction {
+    pub(super) fn bad_line(&self, kind: &'static str, what: impl FnOnce() -> PluginText) -> Reaction {
         let reaction = self.note(kind, what);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -81,6 +84,11 @@ impl Noise {
         }
         state.in_window += 1;
         if state.in_window == self.flood { Reaction::Flood } else { reaction }
+    }
+
+    /// How much noise there was in all.
+    pub(super) fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
     }
 
     pub(super) fn report(&self) -> NoiseReport {

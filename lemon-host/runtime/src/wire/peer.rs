@@ -22,12 +22,12 @@ use tokio_util::task::TaskTracker;
 use super::inbound::{Inbound, InboundCalls};
 use super::noise::{Noise, NoiseReport};
 use super::outbox::{Item, Outbox, Refused};
-use super::pending::{CallContext, Opening, Outcome, Overdue, Pending};
+use super::pending::{CallContext, GivenUp, Opening, Outcome, Overdue, Pending};
 use super::trace::{Direction, Tracer};
 use crate::error::CallError;
 use crate::limits::{Limits, Timeouts};
 use crate::pipeline::Progress;
-use crate::plugin::{Generation, PluginName};
+use crate::plugin::{Generation, PluginName, StateKind};
 use crate::report::Redactor;
 
 /// What a peer tells the owner of its process. Raised once each, in no order.
@@ -46,19 +46,33 @@ pub(crate) enum PeerEvent {
     GoodReply = 16,
     /// A given-up call was abandoned.
     Abandoned = 32,
+    /// Nothing more can be written.
+    StdinClosed = 64,
 }
 
 impl PeerEvent {
-    const ALL: [Self; 6] =
-        [Self::GoodReply, Self::ToolsChanged, Self::Abandoned, Self::Flood, Self::NotReading, Self::StdoutClosed];
+    const ALL: [Self; 7] = [
+        Self::GoodReply,
+        Self::ToolsChanged,
+        Self::Abandoned,
+        Self::Flood,
+        Self::NotReading,
+        Self::StdinClosed,
+        Self::StdoutClosed,
+    ];
 }
 
-/// How far the peer has got. Requests of the other side are answered in `Open` only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How far the peer has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Stage {
+    /// The other side's requests are refused.
     Handshake,
+    /// Both sides' requests are taken.
     Open,
+    /// The host makes no new calls; the other side's requests are taken.
+    Draining,
+    /// Neither side's requests are taken, but for what belongs to the end.
     Closing,
 }
 
@@ -86,7 +100,8 @@ pub(crate) struct Outgoing {
     pub(crate) progress: Option<broadcast::Sender<Progress>>,
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     pub(crate) context: Option<CallContext>,
-    /// Goes before all data, and is never cancelled: MCP forbids it for `initialize`.
+    /// It is about the process: it goes before all data, is taken to the end, and the other side is never told that it
+    /// was given up. MCP forbids that for `initialize`.
     pub(crate) control: bool,
 }
 
@@ -137,8 +152,11 @@ impl Peer {
         let (writer, reader, timer) = (peer.clone(), peer.clone(), peer.clone());
         peer.0.tasks.spawn(async move {
             tokio::select! {
-                // An error means that the process closed its stdin; its end is noticed elsewhere.
-                _ = writer.0.outbox.write_to(stdin) => {}
+                written = writer.0.outbox.write_to(stdin) => {
+                    if written.is_err() {
+                        writer.raise(PeerEvent::StdinClosed);
+                    }
+                }
                 () = writer.0.stop.cancelled() => {}
             }
         });
@@ -160,22 +178,52 @@ impl Peer {
         self.0.options.generation
     }
 
+    /// Whether both are the same process's.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The handshake is over: requests of the other side are answered from now on.
     pub(crate) fn open(&self, is_lemon: bool) {
         self.0.is_lemon.store(is_lemon, Ordering::Relaxed);
-        self.0.stage.store(Stage::Open as u8, Ordering::Release);
+        if is_lemon {
+            self.0.pending.expect_ends();
+        }
+        self.advance(Stage::Open);
     }
 
-    /// The end is near: requests of the other side are refused.
+    /// No new calls are made from now on.
+    pub(crate) fn draining(&self) {
+        self.advance(Stage::Draining);
+    }
+
+    /// The end is near: nothing new is taken from either side.
     pub(crate) fn closing(&self) {
-        self.0.stage.store(Stage::Closing as u8, Ordering::Release);
+        self.advance(Stage::Closing);
+    }
+
+    /// A stage is never gone back to.
+    fn advance(&self, stage: Stage) {
+        self.0.stage.fetch_max(stage as u8, Ordering::AcqRel);
     }
 
     pub(super) fn stage(&self) -> Stage {
         match self.0.stage.load(Ordering::Acquire) {
             0 => Stage::Handshake,
             1 => Stage::Open,
+            2 => Stage::Draining,
             _ => Stage::Closing,
+        }
+    }
+
+    /// Refuses a call that comes too late for this process.
+    fn check_open(&self, control: bool) -> Result<(), CallError> {
+        let plugin = || self.plugin().clone();
+        match self.stage() {
+            Stage::Handshake | Stage::Open => Ok(()),
+            _ if control => Ok(()),
+            Stage::Draining => Err(CallError::NotReady { plugin: plugin(), state: StateKind::Draining, reason: None }),
+            Stage::Closing => Err(CallError::ShuttingDown { plugin: plugin() }),
         }
     }
 
@@ -192,60 +240,57 @@ impl Peer {
         outgoing: Outgoing,
     ) -> Outcome {
         let Outgoing { total, deadline, idle, cancel, progress, permit, context, control } = outgoing;
-        let noise_before = self.0.noise.report().total();
-        let opening = Opening { method, total, deadline, idle, progress, permit, context, noise_before };
+        self.check_open(control)?;
+        let noise_before = self.0.noise.total();
+        let opening = Opening { method, total, deadline, idle, progress, permit, context, noise_before, control };
         let mut ticket = self.0.pending.open(opening)?;
         let id = ticket.id;
-        let guard = GiveUp { peer: self, id, armed: !control };
-        let params = params(id);
-        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":");
-        let item = Item::request(id, vec![head.into(), params, Bytes::from_static(b"}\n")]);
-        let (limit, key) = self.outbound_limit();
-        if item.len() > limit + 1 {
-            let (plugin, bytes) = (self.plugin().clone(), item.len() - 1);
-            let error = CallError::TooLarge { plugin, what: "the request to", bytes, limit, key };
-            self.0.pending.give_up(id, Duration::ZERO, error);
-            self.0.pending.ended(id);
-        } else {
-            let cancelled = async {
-                match &cancel {
-                    Some(cancel) => cancel.cancelled().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::pin!(cancelled);
-            if !control {
-                // A call that has its outcome before there was room is not sent at all.
-                tokio::select! {
-                    biased;
-                    outcome = &mut ticket.outcome => return guard.settled(outcome),
-                    () = &mut cancelled => { self.cancel(id); }
-                    () = self.0.outbox.room() => {}
-                }
+        let guard = GiveUp { peer: self, id, armed: true };
+        if !control {
+            // A call that has its outcome before there is room is not sent at all.
+            tokio::select! {
+                biased;
+                outcome = &mut ticket.outcome => return guard.settled(outcome),
+                () = cancelled(cancel.as_ref()) => self.cancel(id),
+                () = self.0.outbox.room() => {}
             }
-            if !cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-                self.send_request(id, item, control);
-                tokio::select! {
-                    biased;
-                    outcome = &mut ticket.outcome => return guard.settled(outcome),
-                    () = &mut cancelled => { self.cancel(id); }
-                }
-            } else {
-                self.cancel(id);
-            }
+        }
+        if self.0.pending.is_open(id) {
+            self.send_request(id, method, params, control);
+        }
+        tokio::select! {
+            biased;
+            outcome = &mut ticket.outcome => return guard.settled(outcome),
+            () = cancelled(cancel.as_ref()) => self.cancel(id),
         }
         let outcome = ticket.outcome.await;
         guard.settled(outcome)
     }
 
-    fn send_request(&self, id: i64, item: Item, control: bool) {
+    fn send_request(&self, id: i64, method: &str, params: impl FnOnce(i64) -> Bytes, control: bool) {
+        let give_up = |error| self.0.pending.give_up(id, Duration::ZERO, error);
+        if let Err(error) = self.check_open(control) {
+            give_up(error);
+            return;
+        }
+        let params = params(id);
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":");
+        let item = Item::request(id, vec![head.into(), params, Bytes::from_static(b"}\n")]);
+        let (limit, key) = self.outbound_limit();
+        let plugin = self.plugin().clone();
+        if item.len() > limit + 1 {
+            let bytes = item.len() - 1;
+            give_up(CallError::TooLarge { plugin, what: "the request to", bytes, limit, key });
+            return;
+        }
         let trace = self.0.options.tracer.as_ref().map(|_| item.bytes());
-        let pushed = if control { self.0.outbox.push_control(item) } else { self.0.outbox.push_data(item) };
+        let outbox = &self.0.outbox;
+        let pushed =
+            self.0.pending.send(id, || if control { outbox.push_control(item) } else { outbox.push_data(item) });
         match pushed {
             Ok(()) => self.trace(Direction::ToPlugin, trace.as_deref()),
             Err(Refused::Full) => {
-                let error = CallError::NotReading { plugin: self.plugin().clone(), bytes: self.0.outbox.waiting() };
-                self.0.pending.give_up(id, Duration::ZERO, error);
+                give_up(CallError::NotReading { plugin, bytes: outbox.waiting() });
                 self.raise(PeerEvent::NotReading);
             }
             // The end of the process settles the call with its reason.
@@ -260,7 +305,7 @@ impl Peer {
     }
 
     fn give_up(&self, id: i64, error: CallError, reason: &'static str) {
-        if !self.0.pending.give_up(id, self.0.options.timeouts.linger_ms.get(), error) {
+        if self.0.pending.give_up(id, self.0.options.timeouts.linger_ms.get(), error) != GivenUp::Lingering {
             return;
         }
         if self.0.outbox.revoke(id) {
@@ -269,6 +314,13 @@ impl Peer {
         }
         let params = CancelledParams { request_id: RequestId::Number(id), reason: Some(reason.to_owned()) };
         self.notify_now(method::CANCELLED, &params, true);
+    }
+
+    /// Gives up every call that is under way, and tells the other side.
+    pub(crate) fn give_up_all(&self, error: &CallError) {
+        for id in self.0.pending.open_calls() {
+            self.give_up(id, error.clone(), "stopped");
+        }
     }
 
     /// Sends a notification without waiting for room, in order with the data or, as control, before it.
@@ -367,11 +419,6 @@ impl Peer {
         self.0.tasks.close();
     }
 
-    /// Settles every call that is under way; the peer goes on.
-    pub(crate) fn settle_all(&self, error: &CallError) {
-        self.0.pending.settle_all(error);
-    }
-
     /// Waits until no call is under way.
     pub(crate) async fn idle(&self) {
         self.0.pending.idle().await;
@@ -412,7 +459,7 @@ impl Peer {
                 continue;
             }
             for Overdue { id, method, after, idle, noise_before } in overdue {
-                let dropped = self.0.noise.report().total() - noise_before;
+                let dropped = self.0.noise.total() - noise_before;
                 let plugin = self.plugin().clone();
                 self.give_up(id, CallError::Timeout { plugin, method, after, idle, dropped }, "timeout");
             }
@@ -420,6 +467,14 @@ impl Peer {
                 self.raise(PeerEvent::Abandoned);
             }
         }
+    }
+}
+
+/// Comes when the caller wants no answer any more.
+async fn cancelled(cancel: Option<&CancellationToken>) {
+    match cancel {
+        Some(cancel) => cancel.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -232,3 +232,93 @@ async fn the_end_settles_every_call_with_its_reason() {
     assert_eq!(call.await.unwrap().unwrap_err().to_string(), "the call was refused: the end");
     assert_eq!(other.lines.next_line().await.unwrap(), None, "stdin is closed");
 }
+
+#[tokio::test]
+async fn a_side_that_closed_its_input_is_noticed_with_the_next_message() {
+    let (peer, other) = pair(64 * 1024);
+    drop(other);
+    let call = call(&peer, "1", Outgoing::default());
+    while peer.event().await != PeerEvent::StdinClosed {}
+    peer.close(CallError::Denied { reason: "the end".to_owned() });
+    call.await.unwrap().unwrap_err();
+}
+
+#[tokio::test]
+async fn a_bad_or_large_request_is_answered_and_ends_no_call_of_the_same_id() {
+    let (peer, mut other) = pair(64 * 1024);
+    let call = call(&peer, "1", Outgoing::default());
+    other.read().await;
+    other.write(r#"{"jsonrpc":"1.0","id":1,"method":"m","params":{}}"#).await;
+    assert_eq!(other.read().await["error"]["code"], -32600);
+    let limit = Limits::default().inbound_message_bytes;
+    let large = format!(r#"{{"jsonrpc":"2.0","method":"m","params":["{}"],"id":1}}"#, "x".repeat(limit));
+    other.write(&large).await;
+    let refused = other.read().await;
+    assert_eq!((&refused["id"], &refused["error"]["data"]["kind"]), (&json!(1), &json!("too_large")));
+    other.write(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn requests_of_a_side_that_does_not_read_are_refused_when_their_answers_wait() {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(ours);
+    let limits = Arc::new(Limits { inbound_requests: 4, outbox_soft_bytes: 1000, ..Limits::default() });
+    let options = PeerOptions {
+        plugin: "other".parse().unwrap(),
+        generation: Generation::default(),
+        limits,
+        timeouts: Arc::new(Timeouts::default()),
+        inbound: Arc::new(Echo),
+        tracer: None,
+        redactor: Redactor::new(),
+        control: None,
+    };
+    let peer = Peer::start(options, writer, reader);
+    peer.open(true);
+    let (reader, mut writer) = tokio::io::split(theirs);
+    let big = "x".repeat(100_000);
+    for n in 0..100 {
+        let request = format!("{{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"m\",\"params\":[\"{big}\"]}}\n");
+        writer.write_all(request.as_bytes()).await.unwrap();
+    }
+    // What waits is bounded by the slots, whatever was asked; the other answers are short refusals.
+    assert!(peer.outbox_bytes() < 8 * 100_000, "{}", peer.outbox_bytes());
+    let mut lines = BufReader::new(reader).lines();
+    let mut busy = 0;
+    for _ in 0..100 {
+        let answer: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+        busy += usize::from(answer["error"]["data"]["kind"] == "busy");
+    }
+    assert!(busy > 80, "{busy}");
+}
+
+#[tokio::test]
+async fn a_process_that_is_being_replaced_takes_no_new_calls_and_finishes_the_others() {
+    let (peer, mut other) = pair(64 * 1024);
+    let first = call(&peer, "1", Outgoing::default());
+    other.read().await;
+    peer.draining();
+    let error = call(&peer, "2", Outgoing::default()).await.unwrap().unwrap_err();
+    assert!(matches!(error, CallError::NotReady { state: StateKind::Draining, .. }), "{error}");
+    other.write(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
+    first.await.unwrap().unwrap();
+    peer.closing();
+    let ping = Outgoing { control: true, ..Outgoing::default() };
+    let _ping = call(&peer, "{}", ping);
+    assert_eq!(other.read().await["id"], 2, "what belongs to the end still goes out");
+}
+
+#[tokio::test]
+async fn what_the_other_side_says_is_told_without_secrets_and_not_endlessly() {
+    let (peer, mut other) = pair(64 * 1024);
+    peer.0.options.redactor.add("s3cr3t-value");
+    let call = call(&peer, "1", Outgoing::default());
+    other.read().await;
+    let message = format!("s3cr3t-value {}", "x".repeat(100_000));
+    let error = json!({"code": 1, "message": message, "data": {"key": "s3cr3t-value"}});
+    other.write(&json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string()).await;
+    let CallError::Answered { message, data, .. } = call.await.unwrap().unwrap_err() else { panic!() };
+    assert!(message.raw().starts_with("[redacted] xxx") && message.raw().len() < 5000);
+    assert_eq!(data, Some(json!({"key": "[redacted]"})));
+}

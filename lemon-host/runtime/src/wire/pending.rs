@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::CallError;
 use crate::pipeline::Progress;
 use crate::session::Session;
+use crate::wire::outbox::Refused;
 
 /// How a call ends.
 pub(crate) type Outcome = Result<Box<RawValue>, CallError>;
@@ -43,6 +44,8 @@ pub(crate) struct Opening {
     pub(crate) context: Option<CallContext>,
     /// Messages that had been dropped before the call.
     pub(crate) noise_before: u64,
+    /// It is about the process and not for a caller: nobody cancels it, and it leaves nothing behind.
+    pub(crate) control: bool,
 }
 
 /// Where the caller waits.
@@ -54,6 +57,8 @@ pub(crate) struct Ticket {
 struct Entry {
     outcome: oneshot::Sender<Outcome>,
     opening: Opening,
+    /// The message is in the outbox, or further.
+    sent: bool,
     total_due: Option<Instant>,
     due: Option<Instant>,
 }
@@ -70,6 +75,8 @@ struct State {
     due: BTreeSet<(Instant, i64)>,
     lingering: HashMap<i64, Lingering>,
     abandoned: u32,
+    /// The other side can tell that a cancelled call ended, so one that never does is counted.
+    tells_the_end: bool,
     closed: Option<CallError>,
 }
 
@@ -90,6 +97,17 @@ pub(crate) struct Overdue {
     pub(crate) after: Duration,
     pub(crate) idle: bool,
     pub(crate) noise_before: u64,
+}
+
+/// What became of a call that was to be given up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum GivenUp {
+    /// It had its outcome already.
+    Settled,
+    /// The other side has never heard of it, or is not to be told.
+    Silently,
+    /// Its handler may be running.
+    Lingering,
 }
 
 /// What an id in an answer stands for when no call is open under it.
@@ -121,7 +139,7 @@ impl Pending {
         }
         state.last_id += 1;
         let id = state.last_id;
-        state.open.insert(id, Entry { outcome: sender, opening, total_due, due });
+        state.open.insert(id, Entry { outcome: sender, opening, sent: false, total_due, due });
         state.schedule(due, id, &self.earlier);
         Ok(Ticket { id, outcome: receiver })
     }
@@ -142,22 +160,50 @@ impl Pending {
         Ok(())
     }
 
+    /// Puts a call's message into the outbox, if the call has no outcome yet.
+    ///
+    /// This and [`give_up`](Self::give_up) exclude each other: what was given up before is never sent.
+    pub(crate) fn send(&self, id: i64, push: impl FnOnce() -> Result<(), Refused>) -> Result<(), Refused> {
+        let mut state = self.state();
+        let Some(entry) = state.open.get_mut(&id) else { return Ok(()) };
+        entry.sent = true;
+        push()
+    }
+
+    /// Whether a call has no outcome yet.
+    pub(crate) fn is_open(&self, id: i64) -> bool {
+        self.state().open.contains_key(&id)
+    }
+
+    /// The calls that have no outcome yet, those about the process left out.
+    pub(crate) fn open_calls(&self) -> Vec<i64> {
+        let state = self.state();
+        state.open.iter().filter(|(_, entry)| !entry.opening.control).map(|(id, _)| *id).collect()
+    }
+
+    /// The other side tells when a cancelled call has ended.
+    pub(crate) fn expect_ends(&self) {
+        self.state().tells_the_end = true;
+    }
+
     /// Settles a call whose handler may go on: its slot stays taken until the plugin tells that it ended, or until
-    /// `linger` is over. False if the call had its outcome already.
-    pub(crate) fn give_up(&self, id: i64, linger: Duration, error: CallError) -> bool {
-        let entry = {
+    /// `linger` is over.
+    pub(crate) fn give_up(&self, id: i64, linger: Duration, error: CallError) -> GivenUp {
+        let (entry, given_up) = {
             let mut state = self.state();
-            let Some(mut entry) = state.take(id) else {
-                return false;
-            };
-            let until = Instant::now() + linger;
-            state.lingering.insert(id, Lingering { until, _permit: entry.opening.permit.take() });
-            state.schedule(Some(until), id, &self.earlier);
-            entry
+            let Some(mut entry) = state.take(id) else { return GivenUp::Settled };
+            if entry.sent && !entry.opening.control {
+                let until = Instant::now() + linger;
+                state.lingering.insert(id, Lingering { until, _permit: entry.opening.permit.take() });
+                state.schedule(Some(until), id, &self.earlier);
+                (entry, GivenUp::Lingering)
+            } else {
+                (entry, GivenUp::Silently)
+            }
         };
         entry.settle(|_| Err(error));
         self.note_empty();
-        true
+        given_up
     }
 
     /// The handler of a given-up call has ended, or never began.
@@ -238,7 +284,8 @@ impl Pending {
         (state.open.len(), state.lingering.len())
     }
 
-    /// Waits for the next times that come due. The calls stay open, for the caller to give up. None at the end.
+    /// Waits for the next times that come due. The calls stay open, for the caller to give up; there are none if only
+    /// given-up calls were abandoned. None at the end.
     pub(crate) async fn overdue(&self) -> Option<Vec<Overdue>> {
         loop {
             let notified = self.earlier.notified();
@@ -247,8 +294,9 @@ impl Pending {
                 if state.closed.is_some() {
                     return None;
                 }
+                let abandoned = state.abandoned;
                 let overdue = state.pop_due(Instant::now());
-                if !overdue.is_empty() {
+                if !overdue.is_empty() || state.abandoned > abandoned {
                     return Some(overdue);
                 }
                 state.due.first().map(|(at, _)| *at)
@@ -306,7 +354,7 @@ impl State {
                 });
             } else if self.lingering.get(&id).is_some_and(|lingering| lingering.until <= now) {
                 self.lingering.remove(&id);
-                self.abandoned += 1;
+                self.abandoned += u32::from(self.tells_the_end);
             }
         }
         overdue
@@ -342,6 +390,7 @@ mod tests {
             permit: None,
             context: None,
             noise_before: 0,
+            control: false,
         }
     }
 
@@ -362,8 +411,9 @@ mod tests {
         assert_eq!(pending.settle(first.id, |_| null()), Ok(()));
         assert_eq!(pending.settle(first.id, |_| null()), Err(Unmatched::Extra));
         assert_eq!(pending.settle(77, |_| null()), Err(Unmatched::Unknown));
-        assert!(pending.give_up(second.id, Duration::from_secs(10), cancelled()));
-        assert!(!pending.give_up(second.id, Duration::from_secs(10), cancelled()));
+        pending.send(second.id, || Ok(())).unwrap();
+        assert_eq!(pending.give_up(second.id, Duration::from_secs(10), cancelled()), GivenUp::Lingering);
+        assert_eq!(pending.give_up(second.id, Duration::from_secs(10), cancelled()), GivenUp::Settled);
         assert_eq!(pending.settle(second.id, |_| null()), Err(Unmatched::Late));
         assert_eq!(pending.settle(second.id, |_| null()), Err(Unmatched::Extra));
         assert!(first.outcome.await.unwrap().is_ok());
@@ -385,7 +435,7 @@ mod tests {
         let overdue = pending.overdue().await.unwrap();
         assert_eq!(start.elapsed().as_secs(), 10);
         assert_eq!((overdue[0].id, overdue[0].idle, overdue[0].after.as_secs()), (ticket.id, false, 10));
-        assert!(pending.give_up(ticket.id, Duration::from_secs(10), cancelled()));
+        assert_eq!(pending.give_up(ticket.id, Duration::from_secs(10), cancelled()), GivenUp::Silently);
         let quiet = pending.open(opening(Some(10), Some(4))).unwrap();
         let overdue = pending.overdue().await.unwrap();
         assert_eq!((overdue[0].id, overdue[0].idle, overdue[0].after.as_secs()), (quiet.id, true, 4));
@@ -394,23 +444,32 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_given_up_call_keeps_its_slot_until_it_ends_or_is_abandoned() {
         let pending = Arc::new(Pending::default());
+        pending.expect_ends();
         let slots = Arc::new(Semaphore::new(2));
         let mut tickets = Vec::new();
         for _ in 0..2 {
             let permit = Some(slots.clone().try_acquire_owned().unwrap());
             let ticket = pending.open(Opening { permit, ..opening(None, None) }).unwrap();
+            pending.send(ticket.id, || Ok(())).unwrap();
             pending.give_up(ticket.id, Duration::from_secs(10), cancelled());
             tickets.push(ticket);
         }
         assert_eq!(slots.available_permits(), 0);
         assert!(pending.ended(tickets[0].id));
         assert_eq!(slots.available_permits(), 1);
-        let timer = pending.clone();
-        let timer = tokio::spawn(async move { timer.overdue().await.map(|overdue| overdue.len()) });
-        tokio::time::sleep(Duration::from_secs(11)).await;
+        assert!(pending.overdue().await.unwrap().is_empty(), "told when a call is abandoned");
         assert_eq!((slots.available_permits(), pending.abandoned()), (2, 1));
         pending.close(cancelled());
-        assert_eq!(timer.await.unwrap(), None);
+        assert!(pending.overdue().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_call_that_was_given_up_before_it_was_sent_is_never_sent() {
+        let pending = Pending::default();
+        let ticket = pending.open(opening(None, None)).unwrap();
+        assert_eq!(pending.give_up(ticket.id, Duration::from_secs(10), cancelled()), GivenUp::Silently);
+        pending.send(ticket.id, || panic!("it was sent")).unwrap();
+        assert_eq!(pending.counts(), (0, 0));
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! What is read from a process: answers settle calls, requests become tasks, everything else is a notification or
 //! noise. Nothing here waits for the writer.
 
+use std::borrow::Cow;
 use std::sync::PoisonError;
 
 use lemon_protocol::{
@@ -39,7 +40,7 @@ impl Peer {
             while let Some(piece) = lines.next_piece() {
                 match piece {
                     Piece::Line(line) => self.line(line),
-                    Piece::Oversized { bytes, id } => self.oversized(bytes, id),
+                    Piece::Oversized { bytes, id, is_request } => self.oversized(bytes, id, is_request),
                 }
                 turn += 1;
                 if turn % TURN == 0 {
@@ -64,20 +65,27 @@ impl Peer {
             Ok(Message::Request { id, method, params }) => self.request(id.into_owned(), &method, params),
             Ok(Message::Notification { method, params }) => self.notification(&method, params),
             Err(fault) => {
-                // The call that the broken answer was meant for need not wait for its deadline.
+                // Whoever waits for the broken message need not wait for a deadline.
                 let mut id = TopLevelId::default();
                 id.feed(line);
-                if let Some(id) = id.get() {
-                    let detail = PluginText::new(format!("the message is not acceptable: {fault}"));
-                    let _ = self.0.pending.settle(id, |method| Err(self.broken(method, detail)));
+                let detail = format!("the message is not acceptable: {fault}");
+                match id.get() {
+                    Some(id_of_request) if id.is_request() => {
+                        let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message: detail, data: None };
+                        self.answer(&RequestId::Number(id_of_request), Err(&error));
+                    }
+                    Some(id) => {
+                        let _ = self.0.pending.settle(id, |method| Err(self.broken(method, detail)));
+                    }
+                    None => {}
                 }
                 self.bad_line(fault.kind.as_str(), || format!("{fault}: {}", excerpt(line)));
             }
         }
     }
 
-    fn broken(&self, method: &'static str, detail: PluginText) -> CallError {
-        CallError::Protocol { plugin: self.plugin().clone(), method, detail }
+    fn broken(&self, method: &'static str, detail: String) -> CallError {
+        CallError::Protocol { plugin: self.plugin().clone(), method, detail: self.told(&detail) }
     }
 
     fn response(&self, id: RequestId<'_>, outcome: Result<&RawValue, &RawValue>) {
@@ -86,7 +94,7 @@ impl Peer {
             RequestId::Text(text) => {
                 let id = text.parse().unwrap_or(0);
                 let detail = format!("the answer's id is the string {text:?}, the request's was a number");
-                let settled = self.0.pending.settle(id, |method| Err(self.broken(method, PluginText::new(detail))));
+                let settled = self.0.pending.settle(id, |method| Err(self.broken(method, detail)));
                 self.note("string_id", || match settled {
                     Ok(()) => format!("an answer with the id {id} as a string"),
                     Err(_) => format!("an answer with an id that the host never used: {text:?}"),
@@ -115,19 +123,26 @@ impl Peer {
     fn answered(&self, method: &'static str, error: &RawValue) -> CallError {
         match serde_json::from_str::<ErrorObject>(error.get()) {
             Ok(ErrorObject { code, message, data }) => {
-                let message = self.0.options.redactor.redact(&message).into_owned();
-                CallError::Answered { plugin: self.plugin().clone(), code, message: PluginText::new(message), data }
+                let data = data.and_then(|data| serde_json::from_str(&self.redacted(&data.to_string())).ok());
+                CallError::Answered { plugin: self.plugin().clone(), code, message: self.told(&message), data }
             }
-            Err(fault) => self.broken(method, PluginText::new(format!("the error is no error object: {fault}"))),
+            Err(fault) => self.broken(method, format!("the error is no error object: {fault}")),
         }
     }
 
-    fn oversized(&self, bytes: usize, id: Option<i64>) {
-        let limit = self.0.options.limits.inbound_message_bytes;
-        if let Some(id) = id {
-            let (plugin, key) = (self.plugin().clone(), "limits.inbound_message_bytes");
-            let error = CallError::TooLarge { plugin, what: "the answer", bytes, limit, key };
-            let _ = self.0.pending.settle(id, |_| Err(error));
+    fn oversized(&self, bytes: usize, id: Option<i64>, is_request: bool) {
+        let (limit, key) = (self.0.options.limits.inbound_message_bytes, "limits.inbound_message_bytes");
+        match id {
+            Some(id) if is_request => {
+                let error = format!("the request has {bytes} bytes, the limit is {limit} ({key})");
+                self.answer(&RequestId::Number(id), Err(&ErrorObject::of(Kind::TooLarge, error)));
+            }
+            Some(id) => {
+                let plugin = self.plugin().clone();
+                let error = CallError::TooLarge { plugin, what: "the answer", bytes, limit, key };
+                let _ = self.0.pending.settle(id, |_| Err(error));
+            }
+            None => {}
         }
         self.bad_line("oversized", || format!("a line of {bytes} bytes; the limit is {limit}"));
     }
@@ -139,7 +154,7 @@ impl Peer {
         let refusal = match self.stage() {
             Stage::Handshake => Some(ErrorObject::of(Kind::NotReady, "the handshake is not over yet")),
             Stage::Closing => Some(ErrorObject::of(Kind::ShuttingDown, "the host answers no new requests any more")),
-            Stage::Open => None,
+            Stage::Open | Stage::Draining => None,
         };
         let begun = match refusal {
             Some(refusal) => Err(refusal),
@@ -158,17 +173,19 @@ impl Peer {
         let peer = self.clone();
         self.0.tasks.spawn(async move {
             let handler = peer.0.options.inbound.clone().request(request);
-            let outcome = tokio::select! {
-                biased;
-                () = cancel.cancelled() => None,
-                outcome = handler => Some(outcome),
+            // The slot is held until the answer is in the outbox: a plugin that does not read gets no more of them.
+            let answered = async {
+                let outcome = handler.await;
+                peer.0.outbox.room().await;
+                outcome
             };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                outcome = answered => peer.answer(&id, outcome.as_deref()),
+            }
             peer.0.inbound.end(&id);
             drop(slot);
-            if let Some(outcome) = outcome {
-                peer.0.outbox.room().await;
-                peer.answer(&id, outcome.as_deref());
-            }
         });
     }
 
@@ -202,7 +219,7 @@ impl Peer {
             RequestId::Number(token) => token,
             RequestId::Text(_) => 0,
         };
-        let note = Progress { progress, total, message: message.map(PluginText::new) };
+        let note = Progress { progress, total, message: message.map(|message| self.told(&message)) };
         if !self.0.pending.progress(token, note) {
             self.note("late_progress", || format!("progress for {token}, which is not under way"));
         }
@@ -224,14 +241,28 @@ impl Peer {
         }
     }
 
+    fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.0.options.redactor.redact(text)
+    }
+
+    /// What the other side says, as it may be told: free of secrets, and not longer than anyone reads.
+    fn told(&self, text: &str) -> PluginText {
+        const LENGTH: usize = 4096;
+        let text = self.redacted(text);
+        match text.char_indices().nth(LENGTH) {
+            Some((end, _)) => PluginText::new(format!("{}… ({} bytes in all)", &text[..end], text.len())),
+            None => PluginText::new(text),
+        }
+    }
+
     /// Counts noise that does no harm in any number.
     pub(crate) fn note(&self, kind: &'static str, what: impl FnOnce() -> String) {
-        let reaction = self.0.noise.note(kind, what);
+        let reaction = self.0.noise.note(kind, || self.told(&what()));
         self.react(kind, &reaction);
     }
 
     fn bad_line(&self, kind: &'static str, what: impl FnOnce() -> String) {
-        let reaction = self.0.noise.bad_line(kind, what);
+        let reaction = self.0.noise.bad_line(kind, || self.told(&what()));
         self.react(kind, &reaction);
     }
 
