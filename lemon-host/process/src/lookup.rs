@@ -88,15 +88,7 @@ pub fn resolve(program: &OsStr, search: &Search) -> Result<PathBuf, LookupError>
         return named(&search.cwd.join(program));
     }
 
-    let (mut searched, mut ignored) = (Vec::new(), Vec::new());
-    // Splitting an empty value gives one empty entry, where there is none.
-    let path = search.path.as_deref().filter(|path| !path.is_empty());
-    for entry in path.into_iter().flat_map(std::env::split_paths) {
-        match reason_to_ignore(&entry, &search.untrusted) {
-            Some(reason) => ignored.push((entry, reason)),
-            None => searched.push(entry),
-        }
-    }
+    let (searched, ignored) = search.entries();
     // Joining can't fail: what was split at colons holds none.
     let path = std::env::join_paths(&searched).unwrap_or_default();
     if !searched.is_empty()
@@ -113,6 +105,27 @@ pub fn resolve(program: &OsStr, search: &Search) -> Result<PathBuf, LookupError>
         }
     }
     Err(LookupError::NotInPath { name: program.to_owned(), searched, ignored })
+}
+
+impl Search {
+    /// The value of `PATH` without the entries that are ignored, for a program that looks for others itself.
+    pub fn trusted_path(&self) -> OsString {
+        std::env::join_paths(self.entries().0).unwrap_or_default()
+    }
+
+    /// The entries of `PATH`: those that are searched, and those that are not, with the reason.
+    fn entries(&self) -> (Vec<PathBuf>, Vec<(PathBuf, Ignored)>) {
+        let (mut searched, mut ignored) = (Vec::new(), Vec::new());
+        // Splitting an empty value gives one empty entry, where there is none.
+        let path = self.path.as_deref().filter(|path| !path.is_empty());
+        for entry in path.into_iter().flat_map(std::env::split_paths) {
+            match reason_to_ignore(&entry, &self.untrusted) {
+                Some(reason) => ignored.push((entry, reason)),
+                None => searched.push(entry),
+            }
+        }
+        (searched, ignored)
+    }
 }
 
 /// Takes a path as it is, if a program is there.

@@ -73,6 +73,8 @@ table! {
         inbound_requests: usize = 64,
         /// Tools of one plugin; the rest of its list is left out.
         tools: usize = 4096,
+        /// All tools of one plugin, in bytes; the rest of its list is left out.
+        list_bytes: usize = 16 * MIB,
         /// The input schema of a tool, in bytes; a larger one puts the tool in quarantine.
         schema_bytes: usize = 256 * KIB,
         /// How deep the input schema of a tool may nest.

@@ -22,10 +22,13 @@ use crate::wire::{CallOptions, Peer, PluginApiClient, call_error};
 /// # Errors
 /// When a page can't be had at all.
 pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList, Result<CallError, String>> {
+    /// The longest cursor that is taken, in bytes.
+    const CURSOR: usize = 4096;
     let mut list = ToolList::default();
     let mut names = HashSet::new();
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
+    let mut bytes = 0;
     loop {
         let page = peer.with(CallOptions::default()).list_tools(cursor.as_deref()).await.map_err(call_error)?;
         for entry in page.tools {
@@ -34,11 +37,21 @@ pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList,
                 list.quarantine("…", reason);
                 return Ok(list);
             }
+            bytes += entry.get().len();
+            if bytes > limits.list_bytes {
+                let reason = format!("the list has more than {} bytes (limits.list_bytes)", limits.list_bytes);
+                list.quarantine("…", reason);
+                return Ok(list);
+            }
             list.take(&entry, &mut names, limits);
         }
         match page.next_cursor {
             None => return Ok(list),
             Some(next) => {
+                if next.len() > CURSOR {
+                    peer.note("page_loop", || format!("tools/list gave a cursor of {} bytes", next.len()));
+                    return Ok(list);
+                }
                 if !cursors.insert(next.clone()) {
                     peer.note("page_loop", || format!("tools/list gave the cursor {next:?} a second time"));
                     return Ok(list);
@@ -92,6 +105,9 @@ impl ToolList {
     }
 
     fn quarantine(&mut self, tool: &str, reason: String) {
+        /// A longer name says no more.
+        const NAME: usize = 200;
+        let tool: String = tool.chars().take(NAME).collect();
         self.quarantined.push(Quarantined { tool: PluginText::new(tool), reason: PluginText::new(reason) });
     }
 }

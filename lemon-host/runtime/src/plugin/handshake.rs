@@ -43,9 +43,9 @@ impl Handshake<'_> {
     pub(crate) async fn run(&self, peer: &Peer, stderr: impl Fn() -> PluginText) -> Result<Offer, StartError> {
         let result = self.phase(Phase::Initialize, peer, &stderr, self.initialize(peer)).await?;
         let (dialect, answer) = self.dialect(&result)?;
+        peer.notify_now(method::INITIALIZED, &Map::new(), false);
         // From here on the process may ask things.
         peer.open(dialect.is_lemon());
-        peer.notify_now(method::INITIALIZED, &Map::new(), false);
         if let Some(schema) = answer.as_ref().and_then(|answer| answer.config_schema.as_ref()) {
             let values = configuration::prepare(schema, &self.spec.config, self.secrets, self.redactor).await?;
             self.phase(Phase::Configure, peer, &stderr, async {

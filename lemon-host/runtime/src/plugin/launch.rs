@@ -100,6 +100,11 @@ fn environment(spec: &PluginSpec, core: &Core) -> Result<Vec<(OsString, OsString
         env.retain(|(existing, _)| existing != key);
         env.push((key.into(), value));
     };
+    // A program that looks for others itself, such as env, finds none that the host would not.
+    if let Some(path) = std::env::var_os("PATH") {
+        let search = Search { path: Some(path), cwd: core.cwd.clone(), untrusted: core.untrusted.clone() };
+        set("PATH", search.trusted_path());
+    }
     if let Some(dir) = &core.cache_dir {
         // A stale .pyc beside the source would be run in place of the source that was reviewed.
         set("PYTHONPYCACHEPREFIX", dir.join("pycache").into());
