@@ -75,9 +75,9 @@ table! {
         tools: usize = 4096,
         /// All tools of one plugin, in bytes; the rest of its list is left out.
         list_bytes: usize = 16 * MIB,
-        /// The input schema of a tool, in bytes; a larger one puts the tool in quarantine.
+        /// A schema of a plugin's, in bytes: a larger one puts its tool in quarantine, or refuses the configuration.
         schema_bytes: usize = 256 * KIB,
-        /// How deep the input schema of a tool may nest.
+        /// How deep such a schema may nest.
         schema_depth: usize = 64,
         /// The end of a plugin's stderr that is kept for reports, in bytes.
         stderr_tail_bytes: usize = 64 * KIB,

@@ -63,6 +63,14 @@ pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList,
 }
 
 impl ToolList {
+    /// The list of a plugin that was not asked for one, with the reason.
+    pub(crate) fn undeclared() -> Self {
+        let mut list = Self::default();
+        let reason = "the answer to initialize has no capabilities.tools, so the plugin was not asked for its tools";
+        list.quarantine("…", reason.to_owned());
+        list
+    }
+
     fn take(&mut self, entry: &RawValue, names: &mut HashSet<String>, limits: &Limits) {
         /// What can be read of an entry even if its schemas can't.
         #[derive(Deserialize, Default)]

@@ -47,7 +47,8 @@ impl Handshake<'_> {
         // From here on the process may ask things.
         peer.open(dialect.is_lemon());
         if let Some(schema) = answer.as_ref().and_then(|answer| answer.config_schema.as_ref()) {
-            let values = configuration::prepare(schema, &self.spec.config, self.secrets, self.redactor).await?;
+            let values =
+                configuration::prepare(schema, &self.spec.config, self.limits, self.secrets, self.redactor).await?;
             self.phase(Phase::Configure, peer, &stderr, async {
                 peer.with(CallOptions::default()).configure(&values, 1).await.map_err(call_error)
             })
@@ -59,7 +60,7 @@ impl Handshake<'_> {
                 let list = async { listing::list_tools(peer, self.limits).await };
                 self.phase(Phase::List, peer, &stderr, list).await?
             }
-            None => ToolList::default(),
+            None => ToolList::undeclared(),
         };
         Ok(Offer {
             dialect,

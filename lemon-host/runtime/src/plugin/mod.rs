@@ -13,6 +13,7 @@ mod launch;
 pub(crate) mod live;
 mod machine;
 mod name;
+mod schema_bounds;
 mod spec;
 mod state;
 mod supervisor;

@@ -1,0 +1,266 @@
+//! Reads a schema into its targets and the references between them. Looks at each part once for each target that it is
+//! in, and stops early: nothing here follows a reference.
+
+use std::collections::HashMap;
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use super::{NODES, SchemaFault};
+
+/// The most steps that the check itself takes; reached only by schemas that refer to overlapping parts of themselves.
+pub(super) const STEPS: usize = 16 * NODES;
+
+/// One step into a value. The order puts steps next to each other that may be the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step<'a> {
+    AnyMember,
+    Member(&'a str),
+    AnyItem,
+    Item(usize),
+}
+
+impl Step<'_> {
+    fn may_be(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Member(one), Self::Member(two)) => one == two,
+            (Self::Item(one), Self::Item(two)) => one == two,
+            (Self::AnyMember | Self::Member(_), Self::AnyMember | Self::Member(_)) => true,
+            (Self::AnyItem | Self::Item(_), Self::AnyItem | Self::Item(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Whether two ways into a value may lead through the same place to the end of one of them.
+pub(super) fn overlap(one: &[Step<'_>], two: &[Step<'_>]) -> bool {
+    one.iter().zip(two).all(|(one, two)| one.may_be(*two))
+}
+
+/// A reference, as seen from the target that it stands in.
+pub(super) struct Edge<'a> {
+    pub(super) to: usize,
+    pub(super) text: &'a str,
+    /// How it leads into the value; empty for one in place.
+    pub(super) way: Vec<Step<'a>>,
+    /// How deep in its target's schema it stands.
+    pub(super) depth: usize,
+}
+
+/// A part of the schema that is read as one: up to its references, and no further.
+pub(super) struct Target<'a> {
+    schema: &'a Value,
+    /// Its own, without what references lead to.
+    pub(super) nodes: usize,
+    pub(super) edges: Vec<Edge<'a>>,
+}
+
+/// All targets of a schema and the references between them.
+pub(super) struct Survey<'a> {
+    root: &'a Value,
+    /// The keyword that makes a part a document of its own.
+    id: &'static str,
+    anchors: HashMap<&'a str, Option<&'a Value>>,
+    numbers: HashMap<*const Value, usize>,
+    pub(super) targets: Vec<Target<'a>>,
+    steps: usize,
+}
+
+impl<'a> Survey<'a> {
+    /// Reads the whole of a schema; the root is target 0.
+    ///
+    /// # Errors
+    /// For a reference that is not followed, a part that has a meaning of its own, or too many nodes.
+    pub(super) fn of(root: &'a Value) -> Result<Self, SchemaFault> {
+        let id = if is_draft_4(root) { "id" } else { "$id" };
+        let (anchors, numbers) = (HashMap::new(), HashMap::new());
+        let mut survey = Self { root, id, anchors, numbers, targets: Vec::new(), steps: 0 };
+        survey.find_anchors(root);
+        survey.number(root);
+        let mut next = 0;
+        while let Some(target) = survey.targets.get(next) {
+            let mut found = Target { schema: target.schema, nodes: 0, edges: Vec::new() };
+            survey.read(found.schema, &mut found, &mut Vec::new(), 0)?;
+            survey.targets[next] = found;
+            next += 1;
+        }
+        Ok(survey)
+    }
+
+    /// Finds what looks like an anchor anywhere: one in a place that is no schema can only make a name ambiguous.
+    fn find_anchors(&mut self, value: &'a Value) {
+        match value {
+            Value::Object(members) => {
+                for keyword in ["$anchor", "$dynamicAnchor"] {
+                    if let Some(name) = members.get(keyword).and_then(Value::as_str) {
+                        self.anchors.entry(name).and_modify(|found| *found = None).or_insert(Some(value));
+                    }
+                }
+                members.values().for_each(|member| self.find_anchors(member));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.find_anchors(item)),
+            _ => {}
+        }
+    }
+
+    fn number(&mut self, schema: &'a Value) -> usize {
+        let next = self.targets.len();
+        let number = *self.numbers.entry(std::ptr::from_ref(schema)).or_insert(next);
+        if number == next {
+            self.targets.push(Target { schema, nodes: 0, edges: Vec::new() });
+        }
+        number
+    }
+
+    /// Counts a node of the check's own work and of the target.
+    fn count(&mut self, found: &mut Target<'a>) -> Result<(), SchemaFault> {
+        self.steps += 1;
+        found.nodes += 1;
+        if self.steps > STEPS || found.nodes > NODES { Err(SchemaFault::Nodes) } else { Ok(()) }
+    }
+
+    /// Reads a schema. The keywords are those of all drafts together: what one of them ignores costs it nothing.
+    fn read(
+        &mut self,
+        schema: &'a Value,
+        found: &mut Target<'a>,
+        way: &mut Vec<Step<'a>>,
+        depth: usize,
+    ) -> Result<(), SchemaFault> {
+        let Value::Object(members) = schema else { return self.data(schema, found) };
+        self.count(found)?;
+        self.no_document_of_its_own(schema, members)?;
+        for (key, value) in members {
+            let in_place = None;
+            match (key.as_str(), value) {
+                ("$dynamicRef", Value::String(_)) => return Err(SchemaFault::Dynamic { keyword: "$dynamicRef" }),
+                ("$recursiveRef", Value::String(_)) => return Err(SchemaFault::Dynamic { keyword: "$recursiveRef" }),
+                ("$ref", Value::String(text)) => {
+                    self.count(found)?;
+                    let target = self.resolve(text)?;
+                    let to = self.number(target);
+                    self.steps += way.len();
+                    found.edges.push(Edge { to, text, way: way.clone(), depth });
+                }
+                ("$defs" | "definitions", Value::Object(named)) => {
+                    // Nodes only where something refers to them, but read all the same.
+                    for definition in named.values() {
+                        self.number(definition);
+                    }
+                }
+                ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
+                    self.each(branches, |_| in_place, found, way, depth)?;
+                }
+                ("not" | "if" | "then" | "else", _) => self.part(value, in_place, found, way, depth + 1)?,
+                ("dependentSchemas" | "dependencies", Value::Object(named)) => {
+                    self.members(named, |_| in_place, found, way, depth)?;
+                }
+                ("properties", Value::Object(named)) => {
+                    self.members(named, |name| Some(Step::Member(name)), found, way, depth)?;
+                }
+                ("patternProperties", Value::Object(named)) => {
+                    self.members(named, |_| Some(Step::AnyMember), found, way, depth)?;
+                }
+                ("additionalProperties" | "unevaluatedProperties" | "propertyNames" | "contentSchema", _) => {
+                    self.part(value, Some(Step::AnyMember), found, way, depth + 1)?;
+                }
+                ("items" | "prefixItems", Value::Array(schemas)) => {
+                    self.each(schemas, |at| Some(Step::Item(at)), found, way, depth)?;
+                }
+                ("items" | "additionalItems" | "unevaluatedItems" | "contains", _) => {
+                    self.part(value, Some(Step::AnyItem), found, way, depth + 1)?;
+                }
+                _ => self.data(value, found)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn each(
+        &mut self,
+        schemas: &'a [Value],
+        step: impl Fn(usize) -> Option<Step<'a>>,
+        found: &mut Target<'a>,
+        way: &mut Vec<Step<'a>>,
+        depth: usize,
+    ) -> Result<(), SchemaFault> {
+        self.count(found)?;
+        schemas.iter().enumerate().try_for_each(|(at, schema)| self.part(schema, step(at), found, way, depth + 2))
+    }
+
+    fn members(
+        &mut self,
+        schemas: &'a Map<String, Value>,
+        step: impl Fn(&'a str) -> Option<Step<'a>>,
+        found: &mut Target<'a>,
+        way: &mut Vec<Step<'a>>,
+        depth: usize,
+    ) -> Result<(), SchemaFault> {
+        self.count(found)?;
+        schemas.iter().try_for_each(|(name, schema)| self.part(schema, step(name), found, way, depth + 2))
+    }
+
+    fn part(
+        &mut self,
+        schema: &'a Value,
+        step: Option<Step<'a>>,
+        found: &mut Target<'a>,
+        way: &mut Vec<Step<'a>>,
+        depth: usize,
+    ) -> Result<(), SchemaFault> {
+        let length = way.len();
+        way.extend(step);
+        self.read(schema, found, way, depth)?;
+        way.truncate(length);
+        Ok(())
+    }
+
+    /// Counts what is no schema, such as a default or what no draft knows.
+    fn data(&mut self, value: &'a Value, found: &mut Target<'a>) -> Result<(), SchemaFault> {
+        self.count(found)?;
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.data(item, found)),
+            Value::Object(members) => members.values().try_for_each(|member| self.data(member, found)),
+            _ => Ok(()),
+        }
+    }
+
+    fn no_document_of_its_own(&self, schema: &Value, members: &Map<String, Value>) -> Result<(), SchemaFault> {
+        if std::ptr::eq(schema, self.root) {
+            return Ok(());
+        }
+        if members.get(self.id).is_some_and(Value::is_string) {
+            return Err(SchemaFault::Embedded { keyword: self.id });
+        }
+        // The one draft that would have other keywords.
+        if is_draft_4(schema) != (self.id == "id") && members.get("$schema").is_some_and(Value::is_string) {
+            return Err(SchemaFault::Embedded { keyword: "$schema" });
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, text: &str) -> Result<&'a Value, SchemaFault> {
+        let external = || SchemaFault::External { reference: text.to_owned() };
+        let missing = || SchemaFault::Missing { reference: text.to_owned() };
+        let fragment = text.strip_prefix('#').ok_or_else(external)?;
+        let fragment = percent_decode_str(fragment).decode_utf8().map_err(|_| missing())?;
+        if fragment.is_empty() {
+            return Ok(self.root);
+        }
+        let Some(pointer) = fragment.strip_prefix('/') else {
+            return self.anchors.get(fragment.as_ref()).copied().flatten().ok_or_else(missing);
+        };
+        let mut at = self.root;
+        for step in pointer.split('/') {
+            if let Value::Object(members) = at {
+                self.no_document_of_its_own(at, members)?;
+            }
+            at = at.pointer(&format!("/{step}")).ok_or_else(missing)?;
+        }
+        Ok(at)
+    }
+}
+
+fn is_draft_4(schema: &Value) -> bool {
+    schema.get("$schema").and_then(Value::as_str).is_some_and(|uri| uri.contains("draft-04"))
+}
