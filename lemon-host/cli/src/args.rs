@@ -27,7 +27,7 @@ first of a name wins. LEMON_HOME names another folder than ~/.lemon.";
 
 /// Lists and calls the tools of plugins, which are programs in any language.
 #[derive(Debug, Parser)]
-#[command(name = "lemon", version, after_help = EXIT_CODES, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "lemon", version, after_help = EXIT_CODES, max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -51,7 +51,7 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Tell on stderr what happens: states, logs of plugins, noise; twice: also what the host itself does
+    /// Tell on stderr what happens: states of plugins, their log messages, noise; twice: also what the host itself does
     #[arg(short, long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -189,7 +189,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|_| "it must be a number of seconds, such as 30 or 0.5".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("it must be more than 0 seconds".to_owned()),
+        Ok(_) => Err("it must be at least a nanosecond".to_owned()),
+        Err(_) if seconds > 0.0 => Err("it is longer than can be counted; leave it out for the usual time".to_owned()),
+        Err(_) => Err("it must be more than 0 seconds".to_owned()),
     }
 }
 

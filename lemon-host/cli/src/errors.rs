@@ -41,10 +41,10 @@ impl Failure {
 
     /// The lines for a reader, the first of which begins with `label`.
     pub(crate) fn show(&self, label: &str, style: Style) -> String {
-        let mut text = format!("{style}{label}{style:#}: {}", indent(&self.what, 2));
+        let mut text = format!("{style}{label}{style:#}: {}", indent(&safe(&self.what), 2));
         for (label, detail) in [("why", &self.why), ("hint", &self.hint)] {
             if let Some(detail) = detail {
-                text.push_str(&format!("\n  {label}: {}", indent(detail, 4)));
+                text.push_str(&format!("\n  {label}: {}", indent(&safe(detail), 4)));
             }
         }
         text
@@ -253,6 +253,14 @@ fn log(plugin: &PluginName) -> String {
 fn user_config() -> String {
     crate::config::lemon_home()
         .map_or_else(|| "a config file".to_owned(), |home| shown(&home.join("config.toml").to_string_lossy()))
+}
+
+/// Any text, on as many lines as it has, without what a terminal would obey, and not longer than anyone reads.
+///
+/// Paths and names that a person or a project chose end up in messages, too.
+pub(crate) fn safe(text: &str) -> String {
+    const LENGTH: usize = 8000;
+    PluginText::new(text).block().capped(LENGTH).to_string()
 }
 
 /// Any text in one harmless line.

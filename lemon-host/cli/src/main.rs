@@ -15,6 +15,7 @@ mod signals;
 mod table;
 mod trace;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use errors::Failure;
@@ -28,7 +29,11 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Fails when nobody reads it, which is none of our business.
-            let _ = error.print();
+            let _ = match error.use_stderr() {
+                // It repeats what was typed, or made by a script.
+                true => write!(std::io::stderr(), "{}", errors::safe(&error.to_string())),
+                false => error.print(),
+            };
             return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
         }
     };

@@ -18,7 +18,7 @@ use lemon_host::{PluginText, Redactor};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, safe};
 use crate::exit::Exit;
 
 /// How many bytes may wait to be written to stderr.
@@ -148,17 +148,17 @@ impl Output {
 
     /// Tells of something odd on stderr.
     pub(crate) fn warning(&self, text: impl Display) {
-        self.line(format!("{WARNING}warning{WARNING:#}: {text}"));
+        self.line(format!("{WARNING}warning{WARNING:#}: {}", safe(&text.to_string())));
     }
 
     /// Says on stderr what to do.
     pub(crate) fn hint(&self, text: impl Display) {
-        self.line(format!("{HINT}hint{HINT:#}: {text}"));
+        self.line(format!("{HINT}hint{HINT:#}: {}", safe(&text.to_string())));
     }
 
     /// Says something on stderr that is told only to those who asked.
     pub(crate) fn note(&self, text: impl Display) {
-        self.line(format!("{DIM}{text}{DIM:#}"));
+        self.line(format!("{DIM}{}{DIM:#}", safe(&text.to_string())));
     }
 
     /// Writes a line to stderr; never waits.

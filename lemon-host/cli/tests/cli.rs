@@ -472,7 +472,10 @@ fn an_answer_that_can_not_be_written_is_an_error() {
 fn a_signal_ends_it_during_the_start() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let place = Place::new();
-        let mut lemon = place.lemon(&["-v", "tools", "--plugin", "silent=sleep 1000"]);
+        // A shell starts what runs in the background with SIGINT ignored, and lemon leaves it so.
+        let mut lemon = place.command("env");
+        lemon.args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_lemon")]);
+        lemon.args(["-v", "tools", "--plugin", "silent=sleep 1000"]);
         let mut lemon = lemon.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut stderr = BufReader::new(lemon.stderr.take().unwrap());
         let mut line = String::new();

@@ -309,6 +309,9 @@ pub enum StartError {
         /// The last lines that it wrote to stderr.
         stderr: PluginText,
     },
+    /// The host's own supervision of the plugin failed.
+    #[error("the host's own supervision of it has failed; this is a fault of the host's")]
+    Internal,
     /// The user or the host stopped it.
     #[error("it was stopped")]
     Stopped,

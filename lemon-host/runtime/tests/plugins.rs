@@ -457,6 +457,7 @@ async fn an_answer_that_breaks_the_protocol_ends_its_call_at_once_with_the_reaso
     for (name, part) in [
         ("string-id", "is the string"),
         ("huge-line", "too large"),
+        ("endless-line", "too large"),
         ("result-and-error", "more than one of"),
         ("neither", "none of method, result and error"),
         ("result-null", "not an object"),

@@ -98,6 +98,10 @@ fn not_found(error: &CallError, request: &Call, setup: &Setup, host: &Host, outp
     if host.status().plugins.is_empty() {
         return failure.why("there are no plugins").hint(how_to_add(setup));
     }
+    let status = host.status();
+    if status.plugins.iter().any(|plugin| !plugin.quarantined.is_empty()) {
+        output.warning("some tools of the plugins are not offered; `lemon status` tells which, and why");
+    }
     if tell_failed(host, output) {
         // Nobody knows what a plugin that failed would have offered.
         return failure.exit(Exit::Plugin).why("plugins have failed, which may be why it is missing");

@@ -133,7 +133,7 @@ fn of_plugin(plugin: &PluginStatus) -> String {
         detail("restarts", plugin.restarts.to_string());
     }
     if let Some(error) = &plugin.error {
-        detail("error", error.clone());
+        detail("error", errors::safe(error));
     }
     if let Some(hint) = errors::hint(plugin) {
         detail("hint", hint);

@@ -1,7 +1,7 @@
 //! From a [`PluginSpec`] to a running process with its peer.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lemon_process::lookup::{Search, resolve};
@@ -32,9 +32,11 @@ pub(super) struct Started {
 /// # Errors
 /// A secret that is not set, a program that is not found, or the system's refusal.
 pub(super) fn start(spec: &PluginSpec, generation: Generation, core: &Arc<Core>) -> Result<Started, StartError> {
-    let cwd = spec.cwd.clone().unwrap_or_else(|| core.cwd.clone());
+    let cwd = spec.cwd.clone().unwrap_or_else(|| default_cwd(spec, core));
     let env = environment(spec, core)?;
-    let path = env.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone());
+    // The host's own PATH as it is, so that a failed look-up can say which entries were ignored.
+    let given = || env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone());
+    let path = if spec.env.contains_key("PATH") { given() } else { std::env::var_os("PATH") };
     let (program, args) = spec.command.split_first().map_or(("", &[][..]), |(program, args)| (program, args));
     let search = Search { path, cwd: cwd.clone(), untrusted: core.untrusted.clone() };
     let program = resolve(program.as_ref(), &search).map_err(Arc::new)?;
@@ -86,6 +88,17 @@ pub(super) fn start(spec: &PluginSpec, generation: Generation, core: &Arc<Core>)
         let _ = done.send(());
     });
     Ok(Started { control, peer, stderr, stderr_task, stderr_done })
+}
+
+/// Where a plugin runs whose entry names no folder: where the host works, but for a launcher in a folder that is not
+/// trusted. A launcher runs what it finds there (`npx x` takes `./node_modules/.bin/x`), and nobody asked for that.
+fn default_cwd(spec: &PluginSpec, core: &Core) -> PathBuf {
+    let untrusted = core.untrusted.iter().any(|folder| core.cwd.starts_with(folder));
+    match &core.cache_dir {
+        Some(dir) if untrusted && spec.is_launcher() && std::fs::create_dir_all(dir).is_ok() => dir.clone(),
+        _ if untrusted && spec.is_launcher() => PathBuf::from("/"),
+        _ => core.cwd.clone(),
+    }
 }
 
 fn log_file(dir: &Path, spec: &PluginSpec, core: &Core) -> LogFile {

@@ -126,10 +126,10 @@ impl PluginSpec {
         }
     }
 
-    /// Whether the program is one that fetches another one first, which takes its time.
+    /// Whether the program is one that fetches or builds another one first, which takes its time.
     pub(crate) fn is_launcher(&self) -> bool {
         const LAUNCHERS: &[&str] =
-            &["npx", "npm", "pnpm", "yarn", "bunx", "bun", "uvx", "uv", "pipx", "docker", "podman"];
+            &["npx", "npm", "pnpm", "yarn", "bunx", "bun", "uvx", "uv", "pipx", "docker", "podman", "go", "cargo"];
         let program = self.command.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program));
         LAUNCHERS.contains(&program)
     }

@@ -112,7 +112,12 @@ impl Supervisor {
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
-        self.snapshot.borrow().clone()
+        let snapshot = self.snapshot.borrow().clone();
+        if self.snapshot.has_changed().is_err() && snapshot.state != StateKind::Dormant {
+            // The actor is gone and did not come to its end.
+            return Snapshot { state: StateKind::Failed, failure: Some(StartError::Internal), ..snapshot };
+        }
+        snapshot
     }
 
     /// Waits until the plugin is ready, or is not about to be.

@@ -30,6 +30,8 @@ impl Peer {
         const TURN: usize = 256;
         let mut lines = LineSplitter::new(self.0.options.limits.inbound_message_bytes);
         let mut buffer = vec![0; *BUFFER.start()];
+        // Whether the oversized line that is streaming by has been told of.
+        let mut told = false;
         while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
             *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             lines.extend(&buffer[..read]);
@@ -40,11 +42,22 @@ impl Peer {
             while let Some(piece) = lines.next_piece() {
                 match piece {
                     Piece::Line(line) => self.line(line),
-                    Piece::Oversized { bytes, id, is_request } => self.oversized(bytes, id, is_request),
+                    Piece::Oversized { bytes, id, is_request } => {
+                        self.oversized(bytes, id, is_request, std::mem::take(&mut told));
+                    }
                 }
                 turn += 1;
                 if turn % TURN == 0 {
                     tokio::task::yield_now().await;
+                }
+            }
+            if let Some(Piece::Oversized { bytes, id, is_request }) = lines.unfinished() {
+                // Whoever waits for the message need not wait for its end, which may never come.
+                if let (Some(id), false) = (id, is_request) {
+                    let _ = self.0.pending.settle(id, |_| Err(self.too_large(bytes)));
+                }
+                if !std::mem::replace(&mut told, true) {
+                    self.bad_line("oversized", || format!("a line of more than {bytes} bytes"));
                 }
             }
         }
@@ -67,7 +80,10 @@ impl Peer {
             Err(fault) => {
                 // Whoever waits for the broken message need not wait for a deadline.
                 let mut id = TopLevelId::default();
-                id.feed(line);
+                // Text that merely has a message in it is none.
+                if line.trim_ascii_start().starts_with(b"{") {
+                    id.feed(line);
+                }
                 let detail = format!("the message is not acceptable: {fault}");
                 match id.get() {
                     Some(id_of_request) if id.is_request() => {
@@ -130,7 +146,7 @@ impl Peer {
         }
     }
 
-    fn oversized(&self, bytes: usize, id: Option<i64>, is_request: bool) {
+    fn oversized(&self, bytes: usize, id: Option<i64>, is_request: bool, told: bool) {
         let (limit, key) = (self.0.options.limits.inbound_message_bytes, "limits.inbound_message_bytes");
         match id {
             Some(id) if is_request => {
@@ -138,13 +154,18 @@ impl Peer {
                 self.answer(&RequestId::Number(id), Err(&ErrorObject::of(Kind::TooLarge, error)));
             }
             Some(id) => {
-                let plugin = self.plugin().clone();
-                let error = CallError::TooLarge { plugin, what: "the answer", bytes, limit, key };
-                let _ = self.0.pending.settle(id, |_| Err(error));
+                let _ = self.0.pending.settle(id, |_| Err(self.too_large(bytes)));
             }
             None => {}
         }
-        self.bad_line("oversized", || format!("a line of {bytes} bytes; the limit is {limit}"));
+        if !told {
+            self.bad_line("oversized", || format!("a line of {bytes} bytes; the limit is {limit}"));
+        }
+    }
+
+    fn too_large(&self, bytes: usize) -> CallError {
+        let (limit, key) = (self.0.options.limits.inbound_message_bytes, "limits.inbound_message_bytes");
+        CallError::TooLarge { plugin: self.plugin().clone(), what: "the answer", bytes, limit, key }
     }
 
     fn request(&self, id: RequestId<'static>, method: &str, params: Option<&RawValue>) {

@@ -42,19 +42,46 @@ impl<'a> Source<'a> {
         let end = self.text.ceil_char_boundary(span.end).max(start);
         let line = self.line(start);
         let line_start = self.lines[line - 1];
-        let source = self.text[line_start..].lines().next().unwrap_or_default();
-        let before = &self.text[line_start..start];
-        let marked = self.text[start..end].lines().next().unwrap_or_default();
-        let left_out = before.chars().count().saturating_sub(SHOWN_BEFORE);
+        let written = self.text[line_start..].lines().next().unwrap_or_default();
+        let before = self.text[line_start..start].chars().count();
+        let marked = self.text[start..end].lines().next().unwrap_or_default().chars().count();
+        // As many characters as were written, so that the places stay.
+        let source = &without_secrets(written);
+        let part = |from: usize, length: usize| source.chars().skip(from).take(length);
+        let left_out = before.saturating_sub(SHOWN_BEFORE);
         ConfigProblem {
             origin: self.origin(start),
-            column: before.chars().count() + 1,
+            column: before + 1,
             message,
-            source_line: shown(source.chars().skip(left_out).take(SHOWN)),
-            mark_at: shown(before.chars().skip(left_out)).chars().count(),
-            mark_width: shown(marked.chars().take(SHOWN - SHOWN_BEFORE)).chars().count().max(1),
+            source_line: shown(part(left_out, SHOWN)),
+            mark_at: shown(part(left_out, before - left_out)).chars().count(),
+            mark_width: shown(part(before, marked.min(SHOWN - SHOWN_BEFORE))).chars().count().max(1),
         }
     }
+}
+
+/// A line in which the values of secrets can't be read: errors end up in the logs of CI runs.
+///
+/// What stands in quotes is masked if anything in the line is called like a secret.
+fn without_secrets(line: &str) -> String {
+    const WORDS: &[&str] = &["token", "secret", "passw", "credential", "key", "auth"];
+    let lower = line.to_ascii_lowercase();
+    if !WORDS.iter().any(|word| lower.contains(word)) {
+        return line.to_owned();
+    }
+    let mut quote = None;
+    let mask = |c: char| match quote {
+        Some(open) if c == open => {
+            quote = None;
+            c
+        }
+        Some(_) => '*',
+        None => {
+            quote = (c == '"' || c == '\'').then_some(c);
+            c
+        }
+    };
+    line.chars().map(mask).collect()
 }
 
 /// Part of a line as it is shown: without what a terminal would obey, and tabs as wide as they are

@@ -320,3 +320,10 @@ proptest! {
         let _ = parse(&parts.concat()).map_err(|error| error.to_string());
     }
 }
+
+#[test]
+fn a_literal_secret_is_not_shown_with_the_place() {
+    let text = "[plugins.x]\ncommand = ['a']\nenv = { TOKEN = \"ghp_LiteralSecret123, X = \"1\" }";
+    let error = parse(text).unwrap_err().to_string();
+    assert!(!error.contains("LiteralSecret") && error.contains("TOKEN = \"***"), "{error}");
+}
