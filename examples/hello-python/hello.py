@@ -38,14 +38,14 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
         lists = {"supported": ["1.0"], "requested": offer["versions"]}
         return error(4012, "it speaks 1.0", kind="unsupported_version", **lists)
     asked = params.get("protocolVersion")
-    body = {"version": "1.0", "multiSession": True}
+    capabilities: dict[str, Any] = {"tools": {}}
+    if offer:  # else it is an MCP client, and this an MCP server
+        body = {"version": "1.0", "multiSession": True}
+        capabilities["experimental"] = {LEMON: body}
+        capabilities["extensions"] = {LEMON: {}}  # the same news where MCP looks for it
     result = {
         "protocolVersion": asked if asked in MCP_VERSIONS else MCP_VERSIONS[0],
-        "capabilities": {
-            "tools": {},
-            "experimental": {LEMON: body},
-            "extensions": {LEMON: {}},  # the same news where MCP will look for it
-        },
+        "capabilities": capabilities,
         "serverInfo": {"name": "hello-python", "version": "1.0.0"},
     }
     return {"result": result}
@@ -75,7 +75,10 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 for line in sys.stdin.buffer:  # ends at EOF, and the plugin with it
-    message = json.loads(line) if line.strip() else {}
+    try:
+        message = json.loads(line)
+    except ValueError:  # not for us
+        continue
     # What has no id is a notification. None matters to a plugin that does one call at a
     # time: when it reads that a call is cancelled, it has already answered it.
     if "method" in message and "id" in message:

@@ -69,7 +69,10 @@ error() {
 
 initialize() {
     case $versions in
-    '' | *'"1.0"'*) # the former is an MCP client that has never heard of Lemon
+    '') # an MCP client that has never heard of Lemon
+        result "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},\"serverInfo\":$about}"
+        ;;
+    *'"1.0"'*)
         result "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":$capabilities,\"serverInfo\":$about}"
         ;;
     *)

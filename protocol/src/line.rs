@@ -89,6 +89,12 @@ impl LineSplitter {
         }
     }
 
+    /// What is known of an oversized line that has not ended yet, for whoever waits for its message.
+    pub fn unfinished(&self) -> Option<Piece<'static>> {
+        let over = self.oversized.as_ref()?;
+        Some(Piece::Oversized { bytes: over.bytes, id: over.id.get(), is_request: over.id.is_request() })
+    }
+
     /// The bytes after the last line end, to be told when the stream ends within a line.
     pub fn remainder(&self) -> usize {
         self.buffer.len() - self.start + self.oversized.as_ref().map_or(0, |over| over.bytes)

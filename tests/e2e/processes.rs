@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-use crate::support::{Lemon, marked, root, run, until, zoo};
+use crate::support::{Lemon, finish, marked, root, run, until, zoo};
 
 /// A `lemon call` that does not end by itself, with a plugin that marks what it starts.
 struct Running {
@@ -71,7 +71,7 @@ fn a_signal_cancels_the_call_and_ends_everything_in_order() {
         until("the call", || running.processes() == 1);
         // The plugin is there; whether the start or the call is under way, the end is the same.
         running.signal(signal);
-        let output = running.host.wait_with_output().unwrap();
+        let output = finish(running.host);
         assert_eq!(output.status.code(), Some(code), "{signal}: {}", String::from_utf8_lossy(&output.stderr));
         assert!(output.stdout.is_empty());
         assert_eq!(marked(&running.marker).len(), 0);
@@ -84,7 +84,7 @@ fn a_second_interrupt_does_not_wait_for_a_stubborn_plugin() {
     until("the plugin", || running.processes() == 1);
     running.signal("-INT");
     running.signal("-INT");
-    let output = running.host.wait_with_output().unwrap();
+    let output = finish(running.host);
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(marked(&running.marker).len(), 0);
 }
@@ -138,7 +138,8 @@ fn faults_in_a_call_have_their_own_message_and_code() {
         ("hangs", 5, "`echo` did not answer within 1 s"),
     ] {
         let lemon = Lemon::new();
-        let ran = run(lemon.command().args(["--plugin", &zoo(fault), "call", "echo", "text=x", "--timeout", "1"]));
+        let timeout = if fault == "hangs" { "1" } else { "60" };
+        let ran = run(lemon.command().args(["--plugin", &zoo(fault), "call", "echo", "text=x", "--timeout", timeout]));
         assert_eq!(ran.code, Some(code), "{fault}: {}", ran.stderr);
         assert!(ran.stderr.contains(expected), "{fault}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{fault}");

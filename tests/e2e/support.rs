@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
@@ -36,10 +37,12 @@ impl Lemon {
         command
     }
 
-    /// The same for tests that look at the process while it runs.
+    /// The same for tests that look at the process while it runs. Its signals are at their default, as in a terminal:
+    /// a shell starts what runs in the background with SIGINT ignored.
     #[expect(clippy::disallowed_methods, reason = "the host itself is the child here")]
     pub(crate) fn process(&self) -> std::process::Command {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lemon"));
+        let mut command = std::process::Command::new("env");
+        command.args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_lemon")]);
         command.env("LEMON_HOME", self.home.path()).current_dir(self.home.path());
         command
     }
@@ -86,4 +89,17 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(60), "{what} never came true");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Waits for a process that ought to end, and ends it if it does not.
+pub(crate) fn finish(mut host: Child) -> Output {
+    let start = Instant::now();
+    while host.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(60) {
+            host.kill().unwrap();
+            panic!("it did not end: {:?}", host.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    host.wait_with_output().unwrap()
 }

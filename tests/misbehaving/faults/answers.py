@@ -236,6 +236,8 @@ class EndlessLine(Plugin):
     def answer(self, request: Request, message: Json) -> None:
         if request.params.get("name") != "echo":
             return super().answer(request, message)
+        head = raw_answer(request.id, '"text":"').removesuffix("}}")
+        self.wire.write(head.encode())
         for _ in range(self.number(64)):
             self.wire.write(b"x" * MIB)
 
