@@ -198,12 +198,18 @@ pub(crate) fn hint(status: &PluginStatus) -> Option<String> {
         },
         StartError::Secret { name, .. } => format!("set the environment variable `{}`", shown(name)),
         StartError::Exited { stderr, .. } | StartError::Crashed { stderr, .. } => {
-            let by_hand = format!("run it by hand to see more: `{}`", shown(&command(status)));
+            let by_hand = format!(
+                "run it by hand to see more: `{}` (it gets your whole environment there, and here only what its `env` in a \
+                 config file adds to PATH, HOME and the like)",
+                shown(&command(status))
+            );
             if stderr.raw().trim().is_empty() { by_hand } else { format!("{by_hand}; its log is {}", log(name)) }
         }
-        StartError::Timeout { dropped: 0, .. } => "see with `--trace` whether it answers; if it needs more time, set \
+        StartError::Timeout { dropped: 0, .. } => {
+            "see with `--trace` whether it answers (does it flush stdout after each line?); if it needs more time, set \
             `start_timeout_ms` for it in a config file, or `start_ms` under [timeouts]"
-            .to_owned(),
+                .to_owned()
+        }
         StartError::Timeout { .. } | StartError::Noise { .. } => {
             "its stdout is for messages only, all else has to go to stderr; see with `--trace` what it writes"
                 .to_owned()

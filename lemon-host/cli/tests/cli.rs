@@ -300,7 +300,7 @@ fn a_plugin_that_fails_leaves_the_others_at_work() {
     error: plugin exits did not start
       why: it ended during the handshake (initialize): exit status 3; its stderr ends with:
         no key
-      hint: run it by hand to see more: `sh -c 'echo no key >&2; exit 3'`; its log is [ROOT]/home/.lemon/logs/exits.log
+      hint: run it by hand to see more: `sh -c 'echo no key >&2; exit 3'` (it gets your whole environment there, and here only what its `env` in a config file adds to PATH, HOME and the like); its log is [ROOT]/home/.lemon/logs/exits.log
     ");
     let answer = place.run(&["call", "shout", "text=a", "--plugin", exits, "--plugin", &hello_shell()]);
     assert_eq!(answer, "exit 0\n--- stdout\nA\n");

@@ -138,4 +138,12 @@ mod tests {
         assert!(Timeouts::KEYS.iter().all(|key| key.ends_with("_ms")));
         assert!(Limits::KEYS.contains(&"noise_lines"));
     }
+
+    #[test]
+    fn the_reference_names_every_key() {
+        let reference = include_str!("../../../docs/config.md");
+        for key in Limits::KEYS.iter().chain(Timeouts::KEYS) {
+            assert!(reference.contains(&format!("| `{key}` |")), "{key} is not in docs/config.md");
+        }
+    }
 }
