@@ -4,7 +4,7 @@
 //! end, a list) is done by tasks that report back; the actor itself waits for its inbox only.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use lemon_process::stderr::StderrTail;
@@ -21,7 +21,7 @@ use super::live::{Live, Offer, ToolList};
 use super::machine::Machine;
 use super::spec::PluginSpec;
 use super::state::{Command, CommandError, Effect, Event, Manner, StateKind, TicketId};
-use super::supervisor::{Message, ProcessView, Snapshot};
+use super::supervisor::{Message, Offered, ProcessView, Snapshot};
 use super::watch::{stderr_text, watch_process};
 use crate::catalog::listing;
 use crate::error::{CallError, ProcessEnd, StartError};
@@ -70,8 +70,7 @@ pub(super) struct Actor {
     inbox: mpsc::Receiver<Message>,
     sender: mpsc::Sender<Message>,
     publisher: watch::Sender<Snapshot>,
-    live: Arc<RwLock<Option<Arc<Live>>>>,
-    tools: Arc<RwLock<Option<Arc<ToolList>>>>,
+    offered: Arc<Offered>,
     processes: HashMap<Generation, Process>,
     /// Generations that wait for their turn to be started.
     unborn: HashSet<Generation>,
@@ -91,8 +90,7 @@ impl Actor {
         inbox: mpsc::Receiver<Message>,
         sender: mpsc::Sender<Message>,
         publisher: watch::Sender<Snapshot>,
-        live: Arc<RwLock<Option<Arc<Live>>>>,
-        tools: Arc<RwLock<Option<Arc<ToolList>>>>,
+        offered: Arc<Offered>,
         alive: CancellationToken,
     ) -> Self {
         let mut actor = Self {
@@ -102,8 +100,7 @@ impl Actor {
             inbox,
             sender,
             publisher,
-            live,
-            tools,
+            offered,
             processes: HashMap::new(),
             unborn: HashSet::new(),
             tickets: HashMap::new(),
@@ -515,17 +512,17 @@ impl Actor {
     }
 
     fn live_generation(&self) -> Option<Generation> {
-        self.live.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|live| live.generation)
+        self.offered.live().map(|live| live.generation)
     }
 
     /// Replaces the list of tools that stays when the process goes.
     fn set_tools(&self, tools: Option<Arc<ToolList>>) {
-        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
+        self.offered.set_tools(tools);
         self.core.catalog_changed();
     }
 
     fn set_live(&self, live: Option<Arc<Live>>) {
-        *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
+        self.offered.set_live(live);
         self.core.catalog_changed();
     }
 

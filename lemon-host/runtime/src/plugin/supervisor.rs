@@ -22,10 +22,34 @@ use crate::wire::{Peer, PeerEvent};
 pub(crate) struct Supervisor {
     inbox: mpsc::Sender<Message>,
     snapshot: watch::Receiver<Snapshot>,
-    live: Arc<RwLock<Option<Arc<Live>>>>,
-    tools: Arc<RwLock<Option<Arc<ToolList>>>>,
+    offered: Arc<Offered>,
     /// A host that is dropped without a shutdown ends its plugins all the same.
     _alive: DropGuard,
+}
+
+/// What calls and lists take without asking the actor, which alone changes it.
+#[derive(Default)]
+pub(super) struct Offered {
+    live: RwLock<Option<Arc<Live>>>,
+    tools: RwLock<Option<Arc<ToolList>>>,
+}
+
+impl Offered {
+    pub(super) fn live(&self) -> Option<Arc<Live>> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_live(&self, live: Option<Arc<Live>>) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = live;
+    }
+
+    fn tools(&self) -> Option<Arc<ToolList>> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_tools(&self, tools: Option<Arc<ToolList>>) {
+        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
+    }
 }
 
 /// What there is to see of a plugin.
@@ -88,13 +112,11 @@ impl Supervisor {
         const INBOX: usize = 64;
         let (sender, inbox) = mpsc::channel(INBOX);
         let (publisher, snapshot) = watch::channel(Snapshot::default());
-        let live = Arc::new(RwLock::new(None));
-        let tools = Arc::new(RwLock::new(None));
+        let offered = Arc::new(Offered::default());
         let alive = CancellationToken::new();
-        let actor =
-            Actor::new(spec, core, inbox, sender.clone(), publisher, live.clone(), tools.clone(), alive.clone());
+        let actor = Actor::new(spec, core, inbox, sender.clone(), publisher, offered.clone(), alive.clone());
         tokio::spawn(actor.run());
-        Self { inbox: sender, snapshot, live, tools, _alive: alive.drop_guard() }
+        Self { inbox: sender, snapshot, offered, _alive: alive.drop_guard() }
     }
 
     /// Carries a command out; returns when it has taken effect.
@@ -131,12 +153,12 @@ impl Supervisor {
 
     /// What the plugin offers, or offered before it failed.
     pub(crate) fn tools(&self) -> Option<Arc<ToolList>> {
-        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.offered.tools()
     }
 
     /// The process that takes calls now.
     pub(crate) fn live(&self) -> Option<Arc<Live>> {
-        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.offered.live()
     }
 
     /// The process that takes calls; a plugin that is not running is started if that is allowed.
