@@ -1,7 +1,6 @@
 //! Real processes and real signals: whatever ends `lemon`, nothing that it started is left.
 
 use std::process::{Child, Stdio};
-use std::time::Instant;
 
 use crate::support::{Lemon, finish, marked, root, run, until, zoo};
 
@@ -57,9 +56,7 @@ fn a_host_that_is_killed_leaves_nothing_behind() {
         until(fault, || running.processes() >= processes);
         running.signal("-KILL");
         running.host.wait().unwrap();
-        let start = Instant::now();
         until(&format!("{fault}: the end of {:?}", marked(&running.marker)), || running.processes() == 0);
-        assert!(start.elapsed().as_secs() < 15);
         drop(running.lemon);
     }
 }

@@ -17,7 +17,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        fs::create_dir_all(root.path().join("work")).unwrap();
+        fs::create_dir_all(root.path().join("place")).unwrap();
         fs::create_dir_all(root.path().join("home/.lemon")).unwrap();
         Self { root }
     }
@@ -43,7 +43,7 @@ impl Place {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.path("home"))
-            .current_dir(self.path("work"))
+            .current_dir(self.path("place"))
             .stdin(Stdio::null());
         command
     }
@@ -140,7 +140,7 @@ fn a_wrong_command_line_ends_with_2() {
     exit 2
     --- stderr
     error: `--plugin ./nope.py` names no plugin
-      why: there is no file [ROOT]/work/./nope.py
+      why: there is no file [ROOT]/place/./nope.py
       hint: it is a script, a program, or a command with its arguments in quotes
     error: `--plugin  ` names no plugin
       why: it is empty: give a script, a program, or a command with its arguments
@@ -312,7 +312,7 @@ fn a_plugin_that_fails_leaves_the_others_at_work() {
 fn all_problems_of_all_files_are_told_and_nothing_starts() {
     let place = Place::new();
     place.user_config("[plugins.x]\ncommand = \"python3 x.py\"\nenabled = 3\n[timeouts]\nstart_ms = 0\n");
-    place.write("work/other.toml", "[plugins");
+    place.write("place/other.toml", "[plugins");
     let marker = place.path("marker");
     let plugin = format!("touch {}", marker.to_str().unwrap());
     assert_snapshot!(place.run(&["tools", "--config", "other.toml", "--plugin", &plugin]), @r#"
@@ -357,7 +357,7 @@ fn a_flag_wins_over_a_file_and_a_file_over_the_users_own() {
     place.user_config(
         &[entry("a", ""), entry("b", ""), entry("c", "colour = 1\n"), "[limits]\ncall = 1\n".into()].concat(),
     );
-    place.write("work/other.toml", &[entry("b", ""), entry("c", "enabled = false\n")].concat());
+    place.write("place/other.toml", &[entry("b", ""), entry("c", "enabled = false\n")].concat());
     let flag = hello_shell().replace("shell=", "a=");
     let args = ["--config", "other.toml", "--plugin", &flag];
     assert_snapshot!(place.run(&[&["tools"], &args[..]].concat()), @"
@@ -384,25 +384,27 @@ fn a_flag_wins_over_a_file_and_a_file_over_the_users_own() {
 fn a_project_is_named_and_nothing_of_it_is_started() {
     let place = Place::new();
     let marker = place.path("marker");
-    place
-        .write("work/.lemon/config.toml", &format!("[plugins.x]\ncommand = ['touch', '{}']", marker.to_str().unwrap()));
-    fs::create_dir_all(place.path("work/deep/er")).unwrap();
+    place.write(
+        "place/.lemon/config.toml",
+        &format!("[plugins.x]\ncommand = ['touch', '{}']", marker.to_str().unwrap()),
+    );
+    fs::create_dir_all(place.path("place/deep/er")).unwrap();
     let status = place.run(&["-C", "deep/er", "status"]);
-    let line = "project      [ROOT]/work/.lemon/config.toml is not trusted: ignored, nothing of it is started\n";
+    let line = "project      [ROOT]/place/.lemon/config.toml is not trusted: ignored, nothing of it is started\n";
     assert!(status.contains(line), "{status}");
     assert!(!marker.exists());
     let json = place.json(&["status", "--json", "-C", "deep"]);
-    assert!(json["config"]["untrustedProject"].as_str().unwrap().ends_with("work/.lemon/config.toml"));
+    assert!(json["config"]["untrustedProject"].as_str().unwrap().ends_with("place/.lemon/config.toml"));
 }
 
 #[test]
 fn a_program_in_the_working_repository_is_not_found_by_its_bare_name() {
     let place = Place::new();
-    fs::create_dir_all(place.path("work/.git")).unwrap();
-    fs::copy(hello_shell().trim_start_matches("shell="), place.path("work/shadow")).unwrap();
+    fs::create_dir_all(place.path("place/.git")).unwrap();
+    fs::copy(hello_shell().trim_start_matches("shell="), place.path("place/shadow")).unwrap();
     let mut command = place.lemon(&["tools", "--plugin", "shadow --x"]);
     let path = std::env::var("PATH").unwrap();
-    command.env("PATH", format!("{}:{path}", place.path("work").canonicalize().unwrap().to_str().unwrap()));
+    command.env("PATH", format!("{}:{path}", place.path("place").canonicalize().unwrap().to_str().unwrap()));
     let shown = place.shown(command);
     assert!(
         shown.starts_with("exit 4\n") && shown.contains("a folder of PATH inside the project is not searched"),

@@ -33,12 +33,20 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
+/// How long a test waits for what ought to come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits for something that ought to end.
+pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(patience, future).await.expect("it did not end")
+}
+
 /// Waits for something to become true.
 pub(crate) async fn until(condition: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(30), async {
+    within(PATIENCE, async {
         while !condition() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-    });
-    waited.await.expect("the condition never became true");
+    })
+    .await;
 }
