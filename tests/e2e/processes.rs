@@ -217,3 +217,28 @@ fn a_project_is_named_as_not_trusted_and_nothing_of_it_runs() {
     assert!(all.contains("not trusted") && all.contains(".lemon/config.toml"), "{all}");
     assert!(!proof.exists());
 }
+
+#[test]
+fn a_projects_programs_do_not_run_through_the_path_that_a_plugin_gets() {
+    let lemon = Lemon::new();
+    let project = lemon.home.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    std::fs::create_dir_all(project.join("bin")).unwrap();
+    let proof = project.join("ran");
+    let program = format!("#!/bin/sh\ntouch {proof:?}\nexec /usr/bin/env -u PATH python3 \"$@\"\n");
+    for place in ["bin/python3", "python3"] {
+        std::fs::write(project.join(place), &program).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(project.join(place), mode).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    for path in [format!("{}:{path}", project.join("bin").display()), format!(".:{path}"), format!(":{path}")] {
+        let mut command = lemon.command();
+        // Its first line is `#!/usr/bin/env python3`.
+        let plugin = root("examples/hello-python/hello.py");
+        command.env("PATH", &path).arg("-C").arg(&project).args(["--plugin", &plugin, "call", "hello", "name=x"]);
+        let ran = run(&mut command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello, x!\n"), "{path}: {}", ran.stderr);
+        assert!(!proof.exists(), "{path}");
+    }
+}

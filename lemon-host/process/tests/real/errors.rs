@@ -108,6 +108,8 @@ fn outside_of_a_runtime_nothing_is_started() {
     let dir = tempfile::tempdir().unwrap();
     let spec = sh(&format!("touch {}/started", dir.path().display()));
     let spawner = Spawner::new();
-    assert!(std::panic::catch_unwind(|| spawner.spawn(&spec)).is_err());
+    let thread = std::thread::Builder::new().name(crate::PANICS.to_owned());
+    let outcome = thread.spawn(move || spawner.spawn(&spec).map(drop)).unwrap().join();
+    assert!(outcome.is_err(), "it panics: {outcome:?}");
     assert!(!dir.path().join("started").exists());
 }

@@ -37,6 +37,14 @@ fn main() {
         return hosts::play(&role.to_string_lossy());
     }
 
+    // A panic that a test wants is no news to whoever reads the output.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(PANICS) {
+            told(panic);
+        }
+    }));
+
     let mut both = Vec::new();
     both.extend(ending::TESTS);
     both.extend(errors::TESTS);
@@ -53,6 +61,9 @@ fn main() {
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
+
+/// The name of threads that are to panic.
+const PANICS: &str = "panics";
 
 fn trial(name: &str, test: fn()) -> Trial {
     Trial::test(name, move || {
