@@ -89,10 +89,10 @@ impl LineSplitter {
         }
     }
 
-    /// What is known of an oversized line that has not ended yet, for whoever waits for its message.
-    pub fn unfinished(&self) -> Option<Piece<'static>> {
-        let over = self.oversized.as_ref()?;
-        Some(Piece::Oversized { bytes: over.bytes, id: over.id.get(), is_request: over.id.is_request() })
+    /// How long an oversized line that has not ended yet is so far, and what is known of its message, for whoever
+    /// waits for that.
+    pub fn unfinished(&self) -> Option<(usize, &TopLevelId)> {
+        self.oversized.as_ref().map(|over| (over.bytes, &over.id))
     }
 
     /// The bytes after the last line end, to be told when the stream ends within a line.

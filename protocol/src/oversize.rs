@@ -16,6 +16,7 @@ pub struct TopLevelId {
     number: Vec<u8>,
     found: Option<i64>,
     has_method: bool,
+    has_outcome: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -50,6 +51,11 @@ impl TopLevelId {
         self.has_method
     }
 
+    /// Whether the message is an answer: it has a `result` or an `error`, and no `method` so far.
+    pub fn is_answer(&self) -> bool {
+        self.has_outcome && !self.has_method
+    }
+
     fn step(&mut self, byte: u8) {
         if self.in_string {
             if byte == b'"' && !self.escaped {
@@ -75,6 +81,7 @@ impl TopLevelId {
             b':' if self.depth == 1 => {
                 self.state = if self.text_is("id") { State::Value } else { State::Other };
                 self.has_method |= self.text_is("method");
+                self.has_outcome |= self.text_is("result") || self.text_is("error");
                 self.number.clear();
             }
             b',' if self.depth == 1 => self.end_of_value(),

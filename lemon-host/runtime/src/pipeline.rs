@@ -18,7 +18,6 @@ use crate::catalog::Entry;
 use crate::discovery::CallTimeout;
 use crate::error::CallError;
 use crate::host::Host;
-use crate::plugin::StateKind;
 use crate::plugin::live::Live;
 use crate::report::PluginText;
 use crate::session::Session;
@@ -170,6 +169,7 @@ impl Call {
         let call = host.next_call();
         let mut before: Option<(Arc<Live>, CallError)> = None;
         let result = loop {
+            self.session.living_host()?;
             let (live, permit) = self.process(&entry, total, deadline, host.limits().calls).await?;
             if let Some((_, error)) = before.filter(|(before, _)| Arc::ptr_eq(before, &live)) {
                 break Err(error);
@@ -181,13 +181,14 @@ impl Call {
                 cancel: self.cancel.clone(),
                 progress: self.progress.clone(),
                 permit,
-                context: Some(context.clone()),
+                // Each attempt ends for itself.
+                context: Some(CallContext { ended: CancellationToken::new(), ..context.clone() }),
                 control: false,
             };
             let params = |id| params(id, &entry, &arguments, live.announce(&self.session), &call);
             match live.peer.call(method::TOOLS_CALL, params, outgoing).await {
                 // The process is being replaced and has not heard of the call: it goes to the next one.
-                Err(error @ CallError::NotReady { state: StateKind::Draining, .. }) => before = Some((live, error)),
+                Err(error @ CallError::NotReady { reason: None, .. }) => before = Some((live, error)),
                 result => break result,
             }
         };

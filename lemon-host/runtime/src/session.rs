@@ -173,9 +173,14 @@ impl Session {
         }
     }
 
+    /// Whether the session is over.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.closed.load(Ordering::Acquire)
+    }
+
     /// The host, or the error of a call after its end.
     pub(crate) fn living_host(&self) -> Result<Host, CallError> {
-        let host = self.host().filter(|_| !self.0.closed.load(Ordering::Acquire));
+        let host = self.host().filter(|_| !self.is_closed());
         host.ok_or_else(|| CallError::SessionOver { session: self.0.id.clone() })
     }
 }

@@ -80,6 +80,19 @@ async fn a_process_acts_in_its_own_session_even_in_the_background() {
 }
 
 #[tokio::test]
+async fn an_exclusive_plugin_serves_one_session_after_the_other() {
+    let host = Host::builder().plugin(zoo("only", "exclusive-single")).start();
+    host.settled().await;
+    let (one, two) = (host.session(SessionOptions::default()), host.session(SessionOptions::default()));
+    let first = text(one.call("pids", "{}").await);
+    let error = two.call("pids", "{}").await.unwrap_err().to_string();
+    assert!(error.contains("exclusive"), "{error}");
+    one.close().await;
+    assert_ne!(text(two.call("pids", "{}").await), first);
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_shutdown_is_not_undone_by_a_command_that_comes_during_it() {
     let host = Host::builder().plugin(zoo("slow", "slow-exit")).start();
     host.settled().await;

@@ -34,6 +34,14 @@ class SingleSession(Plugin):
         return {"version": "1.0"}
 
 
+@fault("exclusive-single")
+class ExclusiveSingle(Plugin):
+    """No fault, but serves one session only and must never run twice."""
+
+    def lemon_body(self) -> Json:
+        return {"version": "1.0", "exclusive": True}
+
+
 @fault("exit-before-hello")
 class ExitBeforeHello(Plugin):
     """Writes a line to stderr and exits with status 3 before it reads anything."""

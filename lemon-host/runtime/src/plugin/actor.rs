@@ -4,6 +4,7 @@
 //! end, a list) is done by tasks that report back; the actor itself waits for its inbox only.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -65,6 +66,8 @@ enum Listing {
 
 pub(super) struct Actor {
     spec: Arc<PluginSpec>,
+    /// Where it runs if its spec does not say.
+    cwd: PathBuf,
     core: Arc<Core>,
     machine: Machine,
     inbox: mpsc::Receiver<Message>,
@@ -86,7 +89,7 @@ impl Actor {
     /// An actor that has begun to start its plugin.
     pub(super) fn new(
         spec: Arc<PluginSpec>,
-        core: Arc<Core>,
+        (cwd, core): (PathBuf, Arc<Core>),
         inbox: mpsc::Receiver<Message>,
         sender: mpsc::Sender<Message>,
         publisher: watch::Sender<Snapshot>,
@@ -95,6 +98,7 @@ impl Actor {
     ) -> Self {
         let mut actor = Self {
             spec,
+            cwd,
             core,
             machine: Machine::new(crate::random::fraction),
             inbox,
@@ -250,7 +254,7 @@ impl Actor {
         if !self.unborn.remove(&generation) {
             return;
         }
-        let started = match launch::start(&self.spec, generation, &self.core) {
+        let started = match launch::start(&self.spec, generation, &self.cwd, &self.core) {
             Ok(started) => started,
             Err(error) => return self.feed(Event::StartFailed(generation, error)),
         };

@@ -39,7 +39,7 @@ struct Sessions {
 impl Plugin {
     pub(crate) fn start(spec: PluginSpec, core: Arc<Core>) -> Self {
         let spec = Arc::new(spec);
-        let primary = Supervisor::start(spec.clone(), core.clone());
+        let primary = Supervisor::start(spec.clone(), core.cwd.clone(), core.clone());
         Self { spec, core, primary, sessions: Mutex::default() }
     }
 
@@ -90,10 +90,12 @@ impl Plugin {
                     format!("plugin {} is exclusive and serves one session at a time; another one has it", self.name());
                 return Err(CallError::Denied { reason });
             }
+            if session.is_closed() {
+                return Err(CallError::SessionOver { session: session.id().to_owned() });
+            }
             let start = || {
-                let mut spec = (*self.spec).clone();
-                spec.cwd.get_or_insert_with(|| session.cwd().to_owned());
-                Arc::new(Supervisor::start(Arc::new(spec), self.core.clone()))
+                let cwd = session.cwd().to_owned();
+                Arc::new(Supervisor::start(self.spec.clone(), cwd, self.core.clone()))
             };
             sessions.others.entry(session.key()).or_insert_with(start).clone()
         };
@@ -110,12 +112,18 @@ impl Plugin {
     }
 
     pub(crate) async fn close_session(&self, key: SessionKey) {
-        let own = {
+        let (own, was_primary) = {
             let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.others.remove(&key)
+            (sessions.others.remove(&key), sessions.primary == Some(key))
         };
         if let Some(live) = self.primary.live() {
             live.close_session(key);
+            // The one process that may run has served its session: the next one gets a fresh process. If that does
+            // not get ready, the next call tells.
+            if was_primary && live.offer.exclusive && !live.offer.multi_session {
+                let _ = self.primary.command(Command::Restart).await;
+                self.sessions.lock().unwrap_or_else(PoisonError::into_inner).primary = None;
+            }
         }
         if let Some(own) = own {
             own.shut_down().await;

@@ -31,14 +31,21 @@ pub(super) struct Started {
 ///
 /// # Errors
 /// A secret that is not set, a program that is not found, or the system's refusal.
-pub(super) fn start(spec: &PluginSpec, generation: Generation, core: &Arc<Core>) -> Result<Started, StartError> {
-    let cwd = spec.cwd.clone().unwrap_or_else(|| default_cwd(spec, core));
+pub(super) fn start(
+    spec: &PluginSpec,
+    generation: Generation,
+    base: &Path,
+    core: &Arc<Core>,
+) -> Result<Started, StartError> {
+    let cwd = spec.cwd.clone().unwrap_or_else(|| default_cwd(spec, base, core));
+    // A relative program is the same one for every session.
+    let program_base = spec.cwd.as_ref().unwrap_or(&core.cwd).clone();
     let env = environment(spec, core)?;
     // The host's own PATH as it is, so that a failed look-up can say which entries were ignored.
     let given = || env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone());
     let path = if spec.env.contains_key("PATH") { given() } else { std::env::var_os("PATH") };
     let (program, args) = spec.command.split_first().map_or(("", &[][..]), |(program, args)| (program, args));
-    let search = Search { path, cwd: cwd.clone(), untrusted: core.untrusted.clone() };
+    let search = Search { path, cwd: program_base, untrusted: core.untrusted.clone() };
     let program = resolve(program.as_ref(), &search).map_err(Arc::new)?;
     tracing::debug!(plugin = %spec.name, %generation, program = %program.display(), cwd = %cwd.display(), "spawn");
     let mut process = core
@@ -92,12 +99,12 @@ pub(super) fn start(spec: &PluginSpec, generation: Generation, core: &Arc<Core>)
 
 /// Where a plugin runs whose entry names no folder: where the host works, but for a launcher in a folder that is not
 /// trusted. A launcher runs what it finds there (`npx x` takes `./node_modules/.bin/x`), and nobody asked for that.
-fn default_cwd(spec: &PluginSpec, core: &Core) -> PathBuf {
-    let untrusted = core.untrusted.iter().any(|folder| core.cwd.starts_with(folder));
+fn default_cwd(spec: &PluginSpec, base: &Path, core: &Core) -> PathBuf {
+    let untrusted = core.untrusted.iter().any(|folder| base.starts_with(folder));
     match &core.cache_dir {
         Some(dir) if untrusted && spec.is_launcher() && std::fs::create_dir_all(dir).is_ok() => dir.clone(),
         _ if untrusted && spec.is_launcher() => PathBuf::from("/"),
-        _ => core.cwd.clone(),
+        _ => base.to_owned(),
     }
 }
 
@@ -109,15 +116,15 @@ fn log_file(dir: &Path, spec: &PluginSpec, core: &Core) -> LogFile {
 /// of itself, which nothing overrides.
 fn environment(spec: &PluginSpec, core: &Core) -> Result<Vec<(OsString, OsString)>, StartError> {
     let mut env = environment_base(std::env::vars_os());
+    // A program that looks for others itself, such as env, finds none that the host would not. An empty PATH means
+    // the current folder to some.
+    let search = Search { path: std::env::var_os("PATH"), cwd: core.cwd.clone(), untrusted: core.untrusted.clone() };
+    env.retain(|(key, _)| key != "PATH");
+    env.extend(Some(search.trusted_path()).filter(|path| !path.is_empty()).map(|path| ("PATH".into(), path)));
     let mut set = |key: &str, value: OsString| {
         env.retain(|(existing, _)| existing != key);
         env.push((key.into(), value));
     };
-    // A program that looks for others itself, such as env, finds none that the host would not.
-    if let Some(path) = std::env::var_os("PATH") {
-        let search = Search { path: Some(path), cwd: core.cwd.clone(), untrusted: core.untrusted.clone() };
-        set("PATH", search.trusted_path());
-    }
     if let Some(dir) = &core.cache_dir {
         // A stale .pyc beside the source would be run in place of the source that was reviewed.
         set("PYTHONPYCACHEPREFIX", dir.join("pycache").into());

@@ -1,5 +1,6 @@
 //! The handle of one plugin's actor: commands go in, snapshots and the process that takes calls come out.
 
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -107,14 +108,15 @@ pub(super) enum Message {
 }
 
 impl Supervisor {
-    pub(crate) fn start(spec: Arc<PluginSpec>, core: Arc<Core>) -> Self {
+    /// Starts the plugin. `cwd` is where it runs if its spec does not say.
+    pub(crate) fn start(spec: Arc<PluginSpec>, cwd: PathBuf, core: Arc<Core>) -> Self {
         /// Messages that wait for the actor; its tasks wait when it is full.
         const INBOX: usize = 64;
         let (sender, inbox) = mpsc::channel(INBOX);
         let (publisher, snapshot) = watch::channel(Snapshot::default());
         let offered = Arc::new(Offered::default());
         let alive = CancellationToken::new();
-        let actor = Actor::new(spec, core, inbox, sender.clone(), publisher, offered.clone(), alive.clone());
+        let actor = Actor::new(spec, (cwd, core), inbox, sender.clone(), publisher, offered.clone(), alive.clone());
         tokio::spawn(actor.run());
         Self { inbox: sender, snapshot, offered, _alive: alive.drop_guard() }
     }

@@ -27,14 +27,14 @@ pub(super) async fn watch_process(
 ) {
     let exited = control.exited();
     tokio::pin!(exited);
+    // What a process wrote before its end is still in the pipes.
+    let rest = async {
+        while peer.event().await != PeerEvent::StdoutClosed {}
+        let _ = stderr_done.await;
+    };
     let end = loop {
         let event = tokio::select! {
             status = &mut exited => {
-                // What it wrote before its end is still in the pipes.
-                let rest = async {
-                    while peer.event().await != PeerEvent::StdoutClosed {}
-                    let _ = stderr_done.await;
-                };
                 let _ = tokio::time::timeout(LEAK, rest).await;
                 break ProcessEnd::Exited(status);
             }
@@ -50,7 +50,11 @@ pub(super) async fn watch_process(
         };
         break match tokio::time::timeout(LEAK, &mut exited).await {
             Ok(status) => {
-                let _ = tokio::time::timeout(LEAK, stderr_done).await;
+                // After stdout only stderr is left; its end is not raised again.
+                if closed == ProcessEnd::ClosedStdout {
+                    peer.raise(PeerEvent::StdoutClosed);
+                }
+                let _ = tokio::time::timeout(LEAK, rest).await;
                 ProcessEnd::Exited(status)
             }
             Err(_) => closed,

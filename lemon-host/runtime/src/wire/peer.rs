@@ -223,7 +223,12 @@ impl Peer {
             Stage::Handshake | Stage::Open => Ok(()),
             _ if control => Ok(()),
             Stage::Draining => Err(CallError::NotReady { plugin: plugin(), state: StateKind::Draining, reason: None }),
-            Stage::Closing => Err(CallError::ShuttingDown { plugin: plugin() }),
+            // The reason of the end, if there is one; else it has not heard of the call, and another may.
+            Stage::Closing => Err(self.0.pending.closed().unwrap_or_else(|| CallError::NotReady {
+                plugin: plugin(),
+                state: StateKind::Stopping,
+                reason: None,
+            })),
         }
     }
 
@@ -288,13 +293,13 @@ impl Peer {
         let pushed =
             self.0.pending.send(id, || if control { outbox.push_control(item) } else { outbox.push_data(item) });
         match pushed {
-            Ok(()) => self.trace(Direction::ToPlugin, trace.as_deref()),
-            Err(Refused::Full) => {
+            Some(Ok(())) => self.trace(Direction::ToPlugin, trace.as_deref()),
+            Some(Err(Refused::Full)) => {
                 give_up(CallError::NotReading { plugin, bytes: outbox.waiting() });
                 self.raise(PeerEvent::NotReading);
             }
-            // The end of the process settles the call with its reason.
-            Err(Refused::Closed) => {}
+            // It has its outcome, or the end of the process settles it with its reason.
+            None | Some(Err(Refused::Closed)) => {}
         }
     }
 
@@ -399,7 +404,7 @@ impl Peer {
         }
     }
 
-    pub(super) fn raise(&self, event: PeerEvent) {
+    pub(crate) fn raise(&self, event: PeerEvent) {
         self.0.raised.fetch_or(event as u32, Ordering::AcqRel);
         self.0.raise.notify_one();
     }

@@ -160,14 +160,20 @@ impl Pending {
         Ok(())
     }
 
-    /// Puts a call's message into the outbox, if the call has no outcome yet.
+    /// Puts a call's message into the outbox; none if the call has its outcome.
     ///
     /// This and [`give_up`](Self::give_up) exclude each other: what was given up before is never sent.
-    pub(crate) fn send(&self, id: i64, push: impl FnOnce() -> Result<(), Refused>) -> Result<(), Refused> {
+    pub(crate) fn send(&self, id: i64, push: impl FnOnce() -> Result<(), Refused>) -> Option<Result<(), Refused>> {
         let mut state = self.state();
-        let Some(entry) = state.open.get_mut(&id) else { return Ok(()) };
-        entry.sent = true;
-        push()
+        let entry = state.open.get_mut(&id)?;
+        let pushed = push();
+        entry.sent = pushed.is_ok();
+        Some(pushed)
+    }
+
+    /// Why there are no calls any more, at the end.
+    pub(crate) fn closed(&self) -> Option<CallError> {
+        self.state().closed.clone()
     }
 
     /// Whether a call has no outcome yet.
@@ -411,7 +417,7 @@ mod tests {
         assert_eq!(pending.settle(first.id, |_| null()), Ok(()));
         assert_eq!(pending.settle(first.id, |_| null()), Err(Unmatched::Extra));
         assert_eq!(pending.settle(77, |_| null()), Err(Unmatched::Unknown));
-        pending.send(second.id, || Ok(())).unwrap();
+        pending.send(second.id, || Ok(())).unwrap().unwrap();
         assert_eq!(pending.give_up(second.id, Duration::from_secs(10), cancelled()), GivenUp::Lingering);
         assert_eq!(pending.give_up(second.id, Duration::from_secs(10), cancelled()), GivenUp::Settled);
         assert_eq!(pending.settle(second.id, |_| null()), Err(Unmatched::Late));
@@ -450,7 +456,7 @@ mod tests {
         for _ in 0..2 {
             let permit = Some(slots.clone().try_acquire_owned().unwrap());
             let ticket = pending.open(Opening { permit, ..opening(None, None) }).unwrap();
-            pending.send(ticket.id, || Ok(())).unwrap();
+            pending.send(ticket.id, || Ok(())).unwrap().unwrap();
             pending.give_up(ticket.id, Duration::from_secs(10), cancelled());
             tickets.push(ticket);
         }
@@ -468,7 +474,7 @@ mod tests {
         let pending = Pending::default();
         let ticket = pending.open(opening(None, None)).unwrap();
         assert_eq!(pending.give_up(ticket.id, Duration::from_secs(10), cancelled()), GivenUp::Silently);
-        pending.send(ticket.id, || panic!("it was sent")).unwrap();
+        assert_eq!(pending.send(ticket.id, || panic!("it was sent")), None);
         assert_eq!(pending.counts(), (0, 0));
     }
 

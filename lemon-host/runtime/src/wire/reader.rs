@@ -51,9 +51,9 @@ impl Peer {
                     tokio::task::yield_now().await;
                 }
             }
-            if let Some(Piece::Oversized { bytes, id, is_request }) = lines.unfinished() {
+            if let Some((bytes, message)) = lines.unfinished() {
                 // Whoever waits for the message need not wait for its end, which may never come.
-                if let (Some(id), false) = (id, is_request) {
+                if let (Some(id), true) = (message.get(), message.is_answer()) {
                     let _ = self.0.pending.settle(id, |_| Err(self.too_large(bytes)));
                 }
                 if !std::mem::replace(&mut told, true) {
@@ -203,10 +203,14 @@ impl Peer {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => {}
-                outcome = answered => peer.answer(&id, outcome.as_deref()),
+                outcome = answered => {
+                    // Whoever reads the answer may use the id again at once.
+                    peer.0.inbound.end(&id);
+                    drop(slot);
+                    return peer.answer(&id, outcome.as_deref());
+                }
             }
             peer.0.inbound.end(&id);
-            drop(slot);
         });
     }
 
