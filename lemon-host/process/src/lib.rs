@@ -11,7 +11,7 @@
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     // First of all: this program is also started as the guard of its own plugins.
 //!     guard::init();
-//! #   let runtime: tokio::runtime::Runtime = unimplemented!();
+//!     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //!     runtime.block_on(async {
 //!         let spawner = Spawner::new();
 //!         let mut process = spawner.spawn(&ProcessSpec {

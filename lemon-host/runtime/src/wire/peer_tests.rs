@@ -54,12 +54,16 @@ impl Other {
 
 /// A peer and its other side, joined by pipes of `pipe` bytes, past the handshake.
 fn pair(pipe: usize) -> (Peer, Other) {
+    pair_with(pipe, Limits::default())
+}
+
+fn pair_with(pipe: usize, limits: Limits) -> (Peer, Other) {
     let (ours, theirs) = tokio::io::duplex(pipe);
     let (reader, writer) = tokio::io::split(ours);
     let options = PeerOptions {
         plugin: "other".parse().unwrap(),
         generation: Generation::default(),
-        limits: Arc::new(Limits::default()),
+        limits: Arc::new(limits),
         timeouts: Arc::new(Timeouts::default()),
         inbound: Arc::new(Echo),
         tracer: None,
@@ -261,34 +265,17 @@ async fn a_bad_or_large_request_is_answered_and_ends_no_call_of_the_same_id() {
 
 #[tokio::test]
 async fn requests_of_a_side_that_does_not_read_are_refused_when_their_answers_wait() {
-    let (ours, theirs) = tokio::io::duplex(64 * 1024);
-    let (reader, writer) = tokio::io::split(ours);
-    let limits = Arc::new(Limits { inbound_requests: 4, outbox_soft_bytes: 1000, ..Limits::default() });
-    let options = PeerOptions {
-        plugin: "other".parse().unwrap(),
-        generation: Generation::default(),
-        limits,
-        timeouts: Arc::new(Timeouts::default()),
-        inbound: Arc::new(Echo),
-        tracer: None,
-        redactor: Redactor::new(),
-        control: None,
-    };
-    let peer = Peer::start(options, writer, reader);
-    peer.open(true);
-    let (reader, mut writer) = tokio::io::split(theirs);
+    let limits = Limits { inbound_requests: 4, outbox_soft_bytes: 1000, ..Limits::default() };
+    let (peer, mut other) = pair_with(64 * 1024, limits);
     let big = "x".repeat(100_000);
     for n in 0..100 {
-        let request = format!("{{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"m\",\"params\":[\"{big}\"]}}\n");
-        writer.write_all(request.as_bytes()).await.unwrap();
+        other.write(&format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"m","params":["{big}"]}}"#)).await;
     }
     // What waits is bounded by the slots, whatever was asked; the other answers are short refusals.
     assert!(peer.outbox_bytes() < 8 * 100_000, "{}", peer.outbox_bytes());
-    let mut lines = BufReader::new(reader).lines();
     let mut busy = 0;
     for _ in 0..100 {
-        let answer: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
-        busy += usize::from(answer["error"]["data"]["kind"] == "busy");
+        busy += usize::from(other.read().await["error"]["data"]["kind"] == "busy");
     }
     assert!(busy > 80, "{busy}");
 }
