@@ -25,6 +25,7 @@
 //! its plugins end even when it is killed.
 #![warn(missing_docs)]
 
+mod arguments;
 mod catalog;
 mod discovery;
 mod error;
@@ -36,6 +37,7 @@ mod pipeline;
 mod plugin;
 mod random;
 mod report;
+mod schema;
 mod seams;
 mod session;
 mod wire;

@@ -79,6 +79,10 @@ table! {
         schema_bytes: usize = 256 * KIB,
         /// How deep such a schema may nest.
         schema_depth: usize = 64,
+        /// Compiled schemas of tools that were called; the one not used for the longest time makes room.
+        compiled_schemas: usize = 256,
+        /// Values in the arguments of one call, those within lists and objects included.
+        argument_values: usize = 262_144,
         /// The end of a plugin's stderr that is kept for reports, in bytes.
         stderr_tail_bytes: usize = 64 * KIB,
         /// A plugin's log file, in bytes; when it is full it becomes the one older file that is kept.

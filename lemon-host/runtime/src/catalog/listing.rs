@@ -13,6 +13,7 @@ use crate::error::CallError;
 use crate::limits::Limits;
 use crate::plugin::live::{Quarantined, ToolList};
 use crate::report::PluginText;
+use crate::schema::{self, SchemaFault};
 use crate::wire::{CallOptions, Peer, PluginApiClient, call_error};
 
 /// Lists all tools of a process.
@@ -43,7 +44,9 @@ pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList,
                 list.quarantine("…", reason);
                 return Ok(list);
             }
-            list.take(&entry, &mut names, limits);
+            list.take(&entry, &mut names, limits, |tool, fault| {
+                peer.note("output_schema", || format!("the output schema of {tool:?} is left out: {fault}"));
+            });
         }
         match page.next_cursor {
             None => return Ok(list),
@@ -71,7 +74,14 @@ impl ToolList {
         list
     }
 
-    fn take(&mut self, entry: &RawValue, names: &mut HashSet<String>, limits: &Limits) {
+    /// Takes a tool, or puts it in quarantine. An output schema that can't be used is left out and noted.
+    fn take(
+        &mut self,
+        entry: &RawValue,
+        names: &mut HashSet<String>,
+        limits: &Limits,
+        note: impl FnOnce(&str, &SchemaFault),
+    ) {
         /// What can be read of an entry even if its schemas can't.
         #[derive(Deserialize, Default)]
         struct Head<'a> {
@@ -86,28 +96,22 @@ impl ToolList {
             let execution: Value = serde_json::from_str(execution.get()).unwrap_or_default();
             execution["taskSupport"] == "required"
         });
-        let tool: Tool = match serde_json::from_str(entry.get()) {
+        let mut tool: Tool = match serde_json::from_str(entry.get()) {
             Ok(tool) => tool,
             Err(fault) => return self.quarantine(&name, format!("its entry can't be read: {fault}")),
         };
-        let bytes = tool.input_schema.to_string().len();
         if needs_tasks {
             self.quarantine(&name, "it can be called as a task only, which this host does not do".to_owned());
-        } else if !tool.input_schema.is_object() {
-            self.quarantine(&name, "its input schema is not an object".to_owned());
-        } else if bytes > limits.schema_bytes {
-            let reason = format!(
-                "its input schema has {bytes} bytes; the limit is {} (limits.schema_bytes)",
-                limits.schema_bytes
-            );
-            self.quarantine(&name, reason);
-        } else if depth(&tool.input_schema) > limits.schema_depth {
-            let reason =
-                format!("its input schema nests deeper than {} levels (limits.schema_depth)", limits.schema_depth);
-            self.quarantine(&name, reason);
+        } else if let Err(fault) = usable(&tool.input_schema, limits) {
+            self.quarantine(&name, format!("its input schema can't be used: {fault}"));
         } else if !names.insert(name.clone()) {
             self.quarantine(&name, "the plugin lists another tool of the same name before it".to_owned());
         } else {
+            let output = tool.output_schema.as_ref().map(|schema| schema::check(schema, limits));
+            if let Some(Err(fault)) = output {
+                note(&name, &fault);
+                tool.output_schema = None;
+            }
             self.tools.push(Arc::new(tool));
         }
     }
@@ -120,10 +124,10 @@ impl ToolList {
     }
 }
 
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
+/// Whether arguments can be checked against a schema (LPP-TOOL-04, LPP-LIM-10).
+fn usable(schema: &Value, limits: &Limits) -> Result<(), SchemaFault> {
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(SchemaFault::NoObject);
     }
+    schema::check(schema, limits).map(|_| ())
 }

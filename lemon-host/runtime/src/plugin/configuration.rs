@@ -7,27 +7,20 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use jsonschema::PatternOptions;
-use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use super::schema_bounds;
 use crate::discovery::secret_name;
 use crate::error::StartError;
 use crate::limits::Limits;
 use crate::report::{PluginText, Redactor};
+use crate::schema::text::Canonical;
+use crate::schema::thread::on_large_stack;
+use crate::schema::tree::Node;
+use crate::schema::{self, Patterns, Schema};
 use crate::seams::Secrets;
 
 /// How long the whole check of the values may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The most that nodes of the schema times values may come to: about a second of work.
-const CHECKS: usize = 1 << 27;
-/// What all patterns together may take compiled, in bytes, and the same times the bytes of text that they may meet: an
-/// automaton without look-around takes a step for each of its states and each byte at worst.
-const PATTERN_BYTES: usize = 16 * 1024 * 1024;
-const PATTERN_STEPS: u64 = 1 << 33;
-/// A validator recurses through the schema for each level of the values.
-const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// Fills in defaults and secrets, and checks the whole against the schema.
 ///
@@ -42,89 +35,28 @@ pub(super) async fn prepare(
     redactor: &Redactor,
 ) -> Result<Map<String, Value>, StartError> {
     // Before a secret is read, and before anything else follows what the schema says.
-    let nodes = schema_bounds::check(schema, limits).map_err(unusable)?;
+    schema::check(schema, limits).map_err(unusable)?;
     let filling = Filling { secrets, redactor };
-    let values = Value::Object(filling.object(schema, given, "")?);
-    let size = Size::of(&values);
-    if nodes.saturating_mul(size.values) > CHECKS {
-        return Err(unusable(format!("its {nodes} nodes are too many for a configuration of {} values", size.values)));
-    }
-    validate(schema.clone(), values, pattern_bytes(schema, &size)).await
-}
-
-/// Checks values against a schema, on a thread of its own: nobody waits for its end, and its stack is large enough.
-async fn validate(schema: Value, values: Value, pattern_bytes: usize) -> Result<Map<String, Value>, StartError> {
-    let (done, checked) = tokio::sync::oneshot::channel();
-    let thread = std::thread::Builder::new().name("lemon-config".to_owned()).stack_size(STACK_BYTES);
-    thread
-        .spawn(move || {
-            // Whoever waited may have lost patience.
-            let _ = done.send(apply(&schema, values, pattern_bytes));
-        })
-        .map_err(|error| fault("", format!("the configuration can't be checked: no thread: {error}")))?;
-    match tokio::time::timeout(PATIENCE, checked).await {
-        Ok(Ok(checked)) => checked,
-        Ok(Err(_)) => Err(unusable("its validation broke down")),
+    let values = filling.object(schema, given, "")?;
+    match tokio::time::timeout(PATIENCE, validate(schema, &values, limits)).await {
+        Ok(valid) => valid.map(|()| values),
         Err(_) => Err(unusable(format!("it could not be applied within {} s", PATIENCE.as_secs()))),
     }
 }
 
-fn apply(schema: &Value, values: Value, pattern_bytes: usize) -> Result<Map<String, Value>, StartError> {
-    // Matching takes linear time, and what can't be matched so is refused. References to anything outside of the
-    // schema are refused too: no way to follow them is compiled in.
-    let patterns = PatternOptions::regex().size_limit(pattern_bytes).dfa_size_limit(pattern_bytes);
-    let validator =
-        jsonschema::options().with_pattern_options(patterns).build(schema).map_err(|error| match error.kind() {
-            ValidationErrorKind::Format { format } if format == "regex" => unusable(format!(
-                "its pattern at {} is malformed, too large, or looks around or back, which is not supported",
-                error.instance_path()
-            )),
-            _ => unusable(error.masked()),
-        })?;
-    // Masked: an offending value may be a secret.
-    let first = validator
-        .validate(&values)
-        .err()
-        .map(|error| fault(error.instance_path().as_str(), error.masked_with("the value").to_string()));
-    match (first, values) {
-        (None, Value::Object(values)) => Ok(values),
-        (error, _) => Err(error.unwrap_or(StartError::Stopped)),
-    }
-}
-
-/// The share of one pattern in what all of them may take.
-fn pattern_bytes(schema: &Value, values: &Size) -> usize {
-    let for_this_text = usize::try_from(PATTERN_STEPS / values.bytes.max(1) as u64).unwrap_or(usize::MAX);
-    for_this_text.min(PATTERN_BYTES) / schema_bounds::patterns(schema).max(1)
-}
-
-/// How much there is to check in a value.
-#[derive(Default)]
-struct Size {
-    values: usize,
-    /// Of text, names included.
-    bytes: usize,
-}
-
-impl Size {
-    fn of(value: &Value) -> Self {
-        let mut size = Self::default();
-        size.add(value);
-        size
-    }
-
-    fn add(&mut self, value: &Value) {
-        self.values += 1;
-        match value {
-            Value::String(text) => self.bytes += text.len(),
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(members) => members.iter().for_each(|(name, member)| {
-                self.bytes += name.len();
-                self.add(member);
-            }),
-            _ => {}
-        }
-    }
+/// Checks values against a schema. What is told of a value never shows it: it may be a secret.
+async fn validate(schema: &Value, values: &Map<String, Value>, limits: &Limits) -> Result<(), StartError> {
+    let compiled = Schema::compile(schema, limits, Patterns::Refuse).await.map_err(unusable)?;
+    let text = Value::Object(values.clone()).to_string();
+    let text = Canonical::read(&text, limits.argument_values).map_err(|reason| fault("", reason.to_string()))?;
+    let checked = on_large_stack(move |stopped| {
+        let node = Node::read(text.text.get())?;
+        compiled.validate(&node, text.values, Some(stopped))
+    });
+    let checked = checked.await.map_err(|broken| unusable(format!("its validation broke down: {broken}")))?;
+    let Err(violations) = checked else { return Ok(()) };
+    let first = violations.list().first();
+    Err(first.map_or(StartError::Stopped, |first| fault(&first.pointer, first.what.clone())))
 }
 
 struct Filling<'a> {
@@ -216,7 +148,7 @@ mod tests {
         let values = prepared(schema.clone(), json!({ "b": 1 })).await.unwrap();
         assert_eq!(Value::Object(values), json!({ "a": "x", "b": 1 }));
         let (pointer, message) = prepared(schema, json!({ "b": "hidden" })).await.unwrap_err();
-        assert_eq!((pointer.as_str(), message.as_str()), ("/b", "the value is not of type \"integer\""));
+        assert_eq!((pointer.as_str(), message.as_str()), ("/b", "expected integer, got string"));
     }
 
     #[tokio::test]
@@ -227,7 +159,7 @@ mod tests {
         for pattern in ["^(?=a)(a+)+$", "^(a+)\\1$", "(", "((a{1000}){1000}){1000}"] {
             let (pointer, message) = prepared(with(pattern), given.clone()).await.unwrap_err();
             assert_eq!(pointer, "");
-            assert!(message.contains("its pattern at /properties/a/pattern"), "{message}");
+            assert!(message.contains(&format!("its pattern {pattern:?} is malformed")), "{message}");
         }
     }
 
@@ -237,7 +169,7 @@ mod tests {
         let schema = json!({ "properties": { "a": { "default": vec![0; 50_000], "items": each } } });
         let (pointer, message) = prepared(schema, json!({})).await.unwrap_err();
         assert_eq!(pointer, "");
-        assert!(message.contains("too many for a configuration of 50002 values"), "{message}");
+        assert!(message.contains("there are too many values"), "{message}");
     }
 
     #[tokio::test]

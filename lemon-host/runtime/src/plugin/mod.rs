@@ -13,7 +13,6 @@ mod launch;
 pub(crate) mod live;
 mod machine;
 mod name;
-mod schema_bounds;
 mod spec;
 mod state;
 mod supervisor;

@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::*;
 
 fn verdict(schema: Value) -> Result<usize, SchemaFault> {
-    check(&schema, &Limits::default())
+    check(&schema, &Limits::default()).map(|bounds| bounds.nodes)
 }
 
 /// A chain of definitions, each made from the reference to the next one.
@@ -164,6 +164,16 @@ fn what_changes_the_meaning_of_references_is_refused() {
 }
 
 #[test]
-fn patterns_are_counted_wherever_they_may_be() {
-    assert_eq!(patterns(&json!({ "not": { "pattern": "a", "patternProperties": { "b": { "pattern": "c" } } } })), 3);
+fn a_nest_of_unevaluated_members_is_refused_before_it_doubles_for_ever() {
+    let nest = |levels| {
+        let leaf = json!({ "properties": { "a": { "type": "string" } } });
+        (0..levels).fold(leaf, |inner, _| json!({ "allOf": [inner], "unevaluatedProperties": false }))
+    };
+    assert!(verdict(nest(4)).is_ok());
+    assert_eq!(verdict(nest(20)), Err(SchemaFault::Nodes));
+    let through = chain(20, |next| json!({ "anyOf": [next], "unevaluatedItems": false }));
+    assert_eq!(verdict(through), Err(SchemaFault::Nodes));
+    let down = json!({ "properties": { "x": { "$ref": "#/$defs/n" } } });
+    assert!(is_branching(json!({ "allOf": [down], "unevaluatedProperties": false })));
+    assert!(verdict(recursive(json!({ "properties": down["properties"], "unevaluatedProperties": false }))).is_ok());
 }

@@ -8,6 +8,7 @@
 //! *in place* (the target is applied to the same value) or leads further into the value. A target that can come back
 //! to itself must do so by ways that lead to different places of the value, else the ways multiply with its depth.
 
+mod references;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use std::io::{Error, Write};
 
 use serde_json::Value;
 
+pub(crate) use self::references::References;
 use self::survey::{STEPS, Step, Survey, Target, overlap};
 use crate::limits::Limits;
 
@@ -64,6 +66,21 @@ pub(crate) enum SchemaFault {
         /// The keyword.
         keyword: &'static str,
     },
+    /// It is no schema of its dialect.
+    #[error("it is no valid JSON Schema: {detail}")]
+    Invalid {
+        /// What is wrong, and where.
+        detail: String,
+    },
+    /// Its root describes no object.
+    #[error("its root has no \"type\": \"object\" (LPP-TOOL-04)")]
+    NoObject,
+    /// A pattern can't be used, and was not to be ignored.
+    #[error("its pattern {pattern:?} is malformed, too large, or looks around or back, which is not supported")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+    },
     /// References lead back to themselves without going into the value.
     #[error("{reference:?} refers back to itself for the same value")]
     Endless {
@@ -80,47 +97,40 @@ pub(crate) enum SchemaFault {
 
 /// Refuses a schema that could take too long, or too much stack, to compile or to apply.
 ///
-/// Returns how many nodes it has with references expanded: times the values within a value, that bounds what one
-/// validation takes.
-///
 /// # Errors
 /// The first [`SchemaFault`] that is found.
-pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<usize, SchemaFault> {
+pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Bounds, SchemaFault> {
     // Depth first: everything else recurses.
-    if !nests_within(schema, limits.schema_depth) {
-        return Err(SchemaFault::Depth { limit: limits.schema_depth });
-    }
+    let depth = SchemaFault::Depth { limit: limits.schema_depth };
+    let nested = nesting(schema, limits.schema_depth).ok_or(depth)?;
     if serde_json::to_writer(Allowance(limits.schema_bytes), schema).is_err() {
         return Err(SchemaFault::Size { limit: limits.schema_bytes });
     }
     let survey = Survey::of(schema)?;
     let Expansion { nodes, cyclic } = survey.expand()?;
-    let in_place = survey.in_place_order(limits.schema_depth)?;
+    let (in_place, chained) = survey.in_place_order(limits.schema_depth)?;
     survey.branching(&in_place, &cyclic)?;
-    Ok(nodes)
+    Ok(Bounds { nodes, levels: nested + chained })
 }
 
-/// How many regular expressions a schema has at most, for whoever shares out memory between them.
-pub(crate) fn patterns(schema: &Value) -> usize {
-    match schema {
-        Value::Object(members) => members
-            .iter()
-            .map(|(key, value)| match (key.as_str(), value) {
-                ("pattern", Value::String(_)) => 1,
-                ("patternProperties", Value::Object(named)) => named.len() + patterns(value),
-                _ => patterns(value),
-            })
-            .sum(),
-        Value::Array(items) => items.iter().map(patterns).sum(),
-        _ => 0,
-    }
+/// What a schema that is used may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// How many nodes it has with references expanded: times the values within a value, that bounds what one validation
+    /// takes.
+    pub(crate) nodes: usize,
+    /// How deep it nests, references in place followed: times the depth of a value, that bounds the stack.
+    pub(crate) levels: usize,
 }
 
-fn nests_within(value: &Value, levels: usize) -> bool {
+/// How deep a value nests, if it nests no deeper than so.
+fn nesting(value: &Value, most: usize) -> Option<usize> {
+    let deepest = |deepest: usize, inner: &Value| Some(deepest.max(1 + nesting(inner, most.checked_sub(1)?)?));
     match value {
-        Value::Array(items) => levels > 0 && items.iter().all(|item| nests_within(item, levels - 1)),
-        Value::Object(members) => levels > 0 && members.values().all(|member| nests_within(member, levels - 1)),
-        _ => true,
+        Value::Array(_) | Value::Object(_) if most == 0 => None,
+        Value::Array(items) => items.iter().try_fold(1, deepest),
+        Value::Object(members) => members.values().try_fold(1, deepest),
+        _ => Some(0),
     }
 }
 
@@ -146,8 +156,8 @@ struct Expansion {
 }
 
 impl Survey<'_> {
-    /// The targets, each after those that it refers to in place.
-    fn in_place_order(&self, depth_limit: usize) -> Result<Vec<usize>, SchemaFault> {
+    /// The targets, each after those that it refers to in place, and how deep such references lead at most.
+    fn in_place_order(&self, depth_limit: usize) -> Result<(Vec<usize>, usize), SchemaFault> {
         let in_place = |target: &Target<'_>| {
             target.edges.iter().filter(|edge| edge.way.is_empty()).map(|edge| edge.to).collect::<Vec<_>>()
         };
@@ -166,7 +176,7 @@ impl Survey<'_> {
                 return Err(SchemaFault::Depth { limit: depth_limit });
             }
         }
-        Ok(order)
+        Ok((order, depths.into_iter().max().unwrap_or(0)))
     }
 
     /// Counts nodes with references expanded, each target once.
@@ -188,8 +198,10 @@ impl Survey<'_> {
 
         let mut weights = vec![0_usize; count];
         let weigh = |number: usize, weights: &[usize], cycles: usize| {
-            let expanded =
-                self.targets[number].edges.iter().map(|edge| if cyclic[edge.to] { cycles } else { weights[edge.to] });
+            let expanded = self.targets[number].edges.iter().map(|edge| {
+                let once = if cyclic[edge.to] { cycles } else { weights[edge.to] };
+                once.saturating_mul(edge.times)
+            });
             expanded.fold(self.targets[number].nodes, usize::saturating_add)
         };
         let within = |weight: usize| if weight > NODES { Err(SchemaFault::Nodes) } else { Ok(weight) };
@@ -213,6 +225,9 @@ impl Survey<'_> {
         for &number in in_place.iter().filter(|&&number| cyclic[number]) {
             let mut onward = Vec::new();
             for edge in self.targets[number].edges.iter().filter(|edge| cyclic[edge.to]) {
+                if edge.times > 1 {
+                    return Err(SchemaFault::Branching { reference: edge.text.to_owned() });
+                }
                 if edge.way.is_empty() {
                     onward.extend_from_slice(&ways[edge.to]);
                 } else {

@@ -1,0 +1,100 @@
+//! What holds for arguments of any kind.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// JSON text in any spelling: numbers of any length, escapes, white space.
+fn json_text() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?",
+        any::<String>().prop_map(|text| Value::from(text).to_string()),
+        "\"(\\\\u00[0-7][0-9a-f]|[a-z ]|\\\\n|\\\\\"){0,8}\"",
+        "\"(-?[0-9]{1,3}|true|null|\\[1\\]|\\{\\})\"",
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        let space = "[ \\n\\t]{0,2}";
+        prop_oneof![
+            (space, prop::collection::vec(inner.clone(), 0..5))
+                .prop_map(|(space, items)| format!("[{space}{}{space}]", items.join(&format!("{space},{space}")))),
+            (space, prop::collection::btree_map("[a-eA-E]|\\PC{0,3}", inner, 0..5)).prop_map(|(space, members)| {
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|(key, value)| format!("{}{space}:{value}", Value::from(key.as_str())))
+                    .collect();
+                format!("{{{space}{}{space}}}", members.join(&format!("{space},{space}")))
+            }),
+        ]
+    })
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    let name = || prop::sample::select(vec!["null", "boolean", "integer", "number", "string", "array", "object"]);
+    let leaf = prop_oneof![
+        name().prop_map(|name| json!({ "type": name })),
+        prop::collection::hash_set(name(), 1..4)
+            .prop_map(|names| json!({ "type": names.into_iter().collect::<Vec<_>>() })),
+        Just(json!({ "enum": ["a", 1, null] })),
+        Just(json!({})),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|items| json!({ "type": "array", "items": items })),
+            prop::collection::vec(inner.clone(), 1..3).prop_map(|branches| json!({ "anyOf": branches })),
+            prop::collection::btree_map("[a-eA-E]", inner.clone(), 0..4)
+                .prop_map(|members| json!({ "type": "object", "properties": members })),
+            inner.prop_map(|rest| json!({ "type": "object", "additionalProperties": rest })),
+        ]
+    })
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// The text's tokens: what is left when white space between them is gone.
+fn tokens(text: &str) -> String {
+    let (mut out, mut within, mut escaped) = (String::new(), false, false);
+    for c in text.chars() {
+        if within || !c.is_ascii_whitespace() {
+            out.push(c);
+        }
+        within ^= c == '"' && !escaped;
+        escaped = within && c == '\\' && !escaped;
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_canonical_form_has_all_tokens_and_nothing_else(text in json_text()) {
+        let text = format!("{{ \"x\" : {text} }}");
+        let canonical = Canonical::read(&text, 10_000).unwrap();
+        prop_assert_eq!(canonical.text.get(), tokens(&text));
+        let again = Canonical::read(canonical.text.get(), 10_000).unwrap();
+        prop_assert_eq!(again.text.get(), canonical.text.get());
+    }
+
+    #[test]
+    fn anything_is_read_or_refused_and_what_is_sent_is_valid(schema in schema(), text in json_text(), junk in any::<String>()) {
+        // That reading again changes nothing is asserted within.
+        let _ = block_on(read(one(schema.clone()), &format!("{{\"x\":{text}}}")));
+        let _ = block_on(read(one(schema.clone()), &text));
+        let _ = block_on(read(one(schema), &junk));
+    }
+
+    #[test]
+    fn what_is_valid_is_sent_as_it_was_given(schema in schema(), text in json_text()) {
+        let schema = one(schema);
+        let text = format!("{{\"x\":{text}}}");
+        let value: Result<Value, _> = serde_json::from_str(&text);
+        let valid = value.is_ok_and(|value| jsonschema::options().build(&schema).unwrap().is_valid(&value));
+        if let (true, Ok(sent)) = (valid, block_on(read(schema, &text))) {
+            prop_assert_eq!(sent, tokens(&text));
+        }
+    }
+}

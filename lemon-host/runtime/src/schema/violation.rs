@@ -1,0 +1,83 @@
+//! What is wrong with a value, place by place.
+
+use std::fmt;
+
+use super::place::Place;
+use crate::report::PluginText;
+
+/// The most violations that are told; the others are counted.
+const MOST: usize = 20;
+/// The most characters of one.
+const MESSAGE: usize = 400;
+
+/// One thing that is wrong, safe to show. It never holds a given value, only keys and what the schema says: values may
+/// be secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// Where, as a JSON pointer.
+    pub(crate) pointer: String,
+    /// Where, for people: `filter.tags[2]`, and nothing for the whole.
+    pub(crate) path: String,
+    /// What: `expected string, got integer`.
+    pub(crate) what: String,
+}
+
+impl Violation {
+    /// A violation at a place.
+    pub(crate) fn at(place: &Place<'_>, what: impl fmt::Display) -> Self {
+        let what = PluginText::new(what.to_string()).capped(MESSAGE).to_string();
+        let path = PluginText::new(place.path()).capped(MESSAGE).to_string();
+        Self { pointer: place.pointer(), path, what }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+/// All that is wrong with a value: the first few, and how many more there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Violations {
+    list: Vec<Violation>,
+    more: usize,
+}
+
+impl Violations {
+    pub(crate) fn push(&mut self, violation: Violation) {
+        if self.list.len() < MOST { self.list.push(violation) } else { self.more += 1 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The ones that are told.
+    pub(crate) fn list(&self) -> &[Violation] {
+        &self.list
+    }
+
+    /// How many more there are.
+    pub(crate) fn more(&self) -> usize {
+        self.more
+    }
+}
+
+impl From<Violation> for Violations {
+    fn from(violation: Violation) -> Self {
+        Self { list: vec![violation], more: 0 }
+    }
+}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, violation) in self.list.iter().enumerate() {
+            write!(f, "{}{violation}", if at == 0 { "" } else { "; " })?;
+        }
+        if self.more > 0 { write!(f, "; and {} more", self.more) } else { Ok(()) }
+    }
+}
