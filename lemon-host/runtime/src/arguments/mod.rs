@@ -20,12 +20,9 @@ use crate::limits::Limits;
 use crate::schema::place::Place;
 use crate::schema::text::{Canonical, TextFault};
 use crate::schema::thread::on_large_stack;
-use crate::schema::tree::{Kind, Node};
+use crate::schema::tree::Node;
 use crate::schema::violation::{Violation, Violations};
-use crate::schema::{Compiled, Schema};
-
-/// Text from which on all work is done on a thread.
-const LARGE: usize = 64 * 1024;
+use crate::schema::{Compiled, Schema, TEXT_AT_ONCE};
 
 /// The arguments of one call: a JSON object in one line without insignificant white space.
 #[derive(Debug, Clone)]
@@ -49,7 +46,7 @@ impl Arguments {
     /// All that is wrong with them, each with its place; or that the tool has no usable schema.
     pub(crate) async fn read(text: &str, schema: &Arc<Compiled>, limits: &Limits) -> Result<Self, ArgumentsFault> {
         let most = limits.argument_values;
-        if text.len() <= LARGE {
+        if text.len() <= TEXT_AT_ONCE {
             let given = object(text, most)?;
             let compiled = usable(schema)?;
             if compiled.is_quick_for(&given) {
@@ -155,19 +152,17 @@ fn settle(
 ) -> Result<Arguments, ArgumentsFault> {
     let node = Node::read(given.text.get())?;
     spelling::check(&node, schema.guide())?;
-    let violations = match schema.validate(&node, given.values, stopped) {
-        Ok(()) => {
-            drop(node);
-            return Ok(Arguments { given: given.text, sent: None });
-        }
-        Err(violations) => violations,
+    if schema.is_valid(&node, given.values, stopped)? {
+        drop(node);
+        return Ok(Arguments { given: given.text, sent: None });
+    }
+    let Some(sent) = coerce::coerced(&node, schema.guide(), most_values) else {
+        return Err(schema.validate(&node, given.values, stopped).err().unwrap_or_default().into());
     };
-    let Some(sent) = coerce::coerced(&node, schema.guide(), most_values) else { return Err(violations.into()) };
     let sent = Canonical::read(&sent, most_values)?;
     let node = Node::read(sent.text.get())?;
     spelling::check(&node, schema.guide())?;
     schema.validate(&node, sent.values, stopped)?;
-    debug_assert!(matches!(node.kind, Kind::Object(_)));
     drop(node);
     Ok(Arguments { given: given.text, sent: Some(sent.text) })
 }

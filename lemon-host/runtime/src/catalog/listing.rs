@@ -131,3 +131,59 @@ fn usable(schema: &Value, limits: &Limits) -> Result<(), SchemaFault> {
     }
     schema::check(schema, limits).map(|_| ())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The tools that are taken, the reasons for those that are not, and what is noted.
+    fn taken(entries: &[Value]) -> (Vec<Arc<Tool>>, Vec<String>, Vec<String>) {
+        let (mut list, mut names, mut notes) = (ToolList::default(), HashSet::new(), Vec::new());
+        for entry in entries {
+            let entry = RawValue::from_string(entry.to_string()).unwrap();
+            list.take(&entry, &mut names, &Limits::default(), |tool, fault| notes.push(format!("{tool}: {fault}")));
+        }
+        let reasons = list.quarantined.iter().map(|one| format!("{}: {}", one.tool.raw(), one.reason.raw())).collect();
+        (list.tools, reasons, notes)
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_used_puts_its_own_tool_in_quarantine() {
+        let tool = |name: &str, schema: Value| json!({ "name": name, "inputSchema": schema });
+        let doubled = json!({ "allOf": [{ "$ref": "#/$defs/b" }, { "$ref": "#/$defs/b" }] });
+        let back = json!({ "allOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }] });
+        let (tools, reasons, notes) = taken(&[
+            tool("good", json!({ "type": "object" })),
+            tool("untyped", json!({})),
+            tool("list", json!({ "type": ["object", "null"] })),
+            tool("not", json!(true)),
+            tool("wrong", json!({ "type": "object", "properties": { "a": { "type": 5 } } })),
+            tool("far", json!({ "type": "object", "properties": { "a": { "$ref": "file:///etc/passwd" } } })),
+            tool("endless", json!({ "type": "object", "$defs": { "a": doubled, "b": back } })),
+            tool("look", json!({ "type": "object", "properties": { "a": { "pattern": "^(?=x)" } } })),
+        ]);
+        assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["good", "look"]);
+        let cause = "its input schema can't be used:";
+        let no_object = format!("{cause} its root has no \"type\": \"object\" (LPP-TOOL-04)");
+        assert_eq!(reasons[..3], ["untyped", "list", "not"].map(|name| format!("{name}: {no_object}")));
+        assert!(reasons[3].starts_with(&format!("wrong: {cause} it is no valid JSON Schema: ")), "{}", reasons[3]);
+        assert!(reasons[3].ends_with("at \"/properties/a/type\""), "{}", reasons[3]);
+        assert_eq!(
+            reasons[4],
+            format!("far: {cause} \"file:///etc/passwd\" refers to something outside of the schema")
+        );
+        assert!(reasons[5].starts_with(&format!("endless: {cause} ")) && reasons[5].ends_with("for the same value"));
+        assert!(notes.is_empty());
+    }
+
+    #[test]
+    fn an_output_schema_that_cannot_be_used_is_left_out_and_the_tool_stays() {
+        let tool = |schema: Value| json!({ "name": "x", "inputSchema": { "type": "object" }, "outputSchema": schema });
+        let (tools, reasons, notes) = taken(&[tool(json!({ "$ref": "https://example.com/s" }))]);
+        assert!(tools[0].output_schema.is_none() && reasons.is_empty());
+        assert_eq!(notes, ["x: \"https://example.com/s\" refers to something outside of the schema"]);
+        assert!(taken(&[tool(json!({ "type": "object" }))]).0[0].output_schema.is_some());
+    }
+}

@@ -70,7 +70,7 @@ impl<'a> Spot<'a> {
     fn unknown(&self, name: &str) -> String {
         let near = self.shape.and_then(|shape| nearest(name, shape.names()));
         match near {
-            Some(near) => format!("unknown argument {}; did you mean {}?", quoted(name), quoted(near)),
+            Some(near) => format!("unknown argument {}, is it {}?", quoted(name), quoted(near)),
             None => format!("unknown argument {}", quoted(name)),
         }
     }

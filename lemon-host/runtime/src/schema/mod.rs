@@ -45,7 +45,7 @@ const CHECKS: usize = 1 << 27;
 /// The same for work that is done where it is asked for.
 const CHECKS_AT_ONCE: usize = 1 << 15;
 /// Text that is read, and levels of the schema times levels of the value that are followed, where it is asked for.
-const TEXT_AT_ONCE: usize = 64 * 1024;
+pub(crate) const TEXT_AT_ONCE: usize = 64 * 1024;
 const LEVELS_AT_ONCE: usize = 192;
 /// What one validation may take in steps, the ones of patterns included: an automaton without look-around takes one for
 /// each of its states and each byte at worst. A few seconds of work.
@@ -118,37 +118,56 @@ impl Schema {
         (self.pattern_bytes as u64).div_ceil(STATE_BYTES)
     }
 
+    /// Whether a value that has so many values within is valid.
+    ///
+    /// # Errors
+    /// That it takes too long to find out.
+    pub(crate) fn is_valid(
+        &self,
+        node: &Node<'_>,
+        values: usize,
+        stopped: Option<&Arc<AtomicBool>>,
+    ) -> Result<bool, Violations> {
+        if self.bounds.nodes.saturating_mul(values) > CHECKS {
+            return Err(too_much());
+        }
+        let meter = self.meter(stopped);
+        let valid = self.validator.is_valid(Metered { node, meter: &meter });
+        if meter.is_over() { Err(too_much()) } else { Ok(valid) }
+    }
+
     /// Checks a value that has so many values within.
     ///
     /// # Errors
-    /// All that is wrong with it, or that the check would take too long. Where the work is too much for finding all,
-    /// the first.
+    /// All that is wrong with it, or that the check takes too long. Where finding all would be too much, the first.
     pub(crate) fn validate(
         &self,
         node: &Node<'_>,
         values: usize,
         stopped: Option<&Arc<AtomicBool>>,
     ) -> Result<(), Violations> {
-        let checks = self.bounds.nodes.saturating_mul(values);
-        let too_much = || Violations::from(Violation::at(&place::Place::ROOT, TOO_MUCH));
-        if checks > CHECKS {
-            return Err(too_much());
+        if self.is_valid(node, values, stopped)? {
+            return Ok(());
         }
-        let meter = Meter::new(STEPS, self.steps_a_byte(), stopped.cloned());
+        let meter = self.meter(stopped);
         let metered = Metered { node, meter: &meter };
-        if self.validator.is_valid(metered) {
-            return if meter.is_over() { Err(too_much()) } else { Ok(()) };
-        }
         let mut violations = Violations::default();
         let mut explain = |error| explain::explain(&error, node, self, &mut violations);
-        if checks > CHECKS_FOR_ALL {
+        if self.bounds.nodes.saturating_mul(values) > CHECKS_FOR_ALL {
             self.validator.validate(metered).err().into_iter().for_each(&mut explain);
         } else {
             self.validator.iter_errors(metered).for_each(&mut explain);
         }
         if meter.is_over() || violations.is_empty() { Err(too_much()) } else { Err(violations) }
     }
+
+    fn meter(&self, stopped: Option<&Arc<AtomicBool>>) -> Meter {
+        Meter::new(STEPS, self.steps_a_byte(), stopped.cloned())
+    }
 }
 
-/// Said when nobody can say whether a value is valid.
-const TOO_MUCH: &str = "there are too many values, or too much text, to check them against this schema";
+/// Nobody can say whether a value is valid.
+fn too_much() -> Violations {
+    let what = "there are too many values, or too much text, to check them against this schema";
+    Violation::at(&place::Place::ROOT, what).into()
+}
