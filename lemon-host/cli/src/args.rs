@@ -51,6 +51,14 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// Hide this tool, whoever provides it; `*` stands for any characters, and several may be given with commas
+    #[arg(long = "disable", value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) disabled: Vec<String>,
+
+    /// Hide all tools but this one; `*` stands for any characters, and several may be given with commas
+    #[arg(long = "enable-only", value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) enabled_only: Vec<String>,
+
     /// Tell on stderr what happens: states of plugins, their log messages, noise; twice: also what the host itself does
     #[arg(short, long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -82,7 +90,7 @@ pub(crate) struct Tools {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
-    /// Print one JSON object: tools, failed, shadowed, quarantined
+    /// Print one JSON object: tools, failed, conflicts, quarantined
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -171,6 +179,8 @@ impl Global {
             directory: one(self.directory, after.directory, "-C <DIR>")?,
             plugins: self.plugins.into_iter().chain(after.plugins).collect(),
             config: one(self.config, after.config, "--config <FILE>")?,
+            disabled: self.disabled.into_iter().chain(after.disabled).collect(),
+            enabled_only: self.enabled_only.into_iter().chain(after.enabled_only).collect(),
             verbose: self.verbose.saturating_add(after.verbose),
             trace: self.trace || after.trace,
             no_color: self.no_color || after.no_color,

@@ -44,17 +44,15 @@ impl Arguments {
         }
     }
 
-    /// The JSON object that the tool gets.
-    ///
-    /// # Errors
-    /// A value that is not of the type that the schema gives its key.
-    pub(crate) fn for_tool(&self, tool: &str, schema: &Value) -> Result<String, Failure> {
-        let pairs = match self {
-            Self::Object(object) => return Ok(object.clone()),
-            Self::Pairs(pairs) => pairs,
-        };
-        let members: Result<Vec<String>, Failure> = pairs.iter().map(|pair| pair.member(tool, schema)).collect();
-        Ok(format!("{{{}}}", members?.join(",")))
+    /// The JSON object that the host is given. Whether it fits the schema is for the host to say.
+    pub(crate) fn for_tool(&self, schema: &Value) -> String {
+        match self {
+            Self::Object(object) => object.clone(),
+            Self::Pairs(pairs) => {
+                let members: Vec<String> = pairs.iter().map(|pair| pair.member(schema)).collect();
+                format!("{{{}}}", members.join(","))
+            }
+        }
     }
 }
 
@@ -89,7 +87,7 @@ fn pairs(words: &[String]) -> Result<Arguments, Failure> {
         let pair = pair(word)?;
         if pairs.iter().any(|other| other.key == pair.key) {
             let hint = "give several values as one array: key:='[1, 2]'";
-            return Err(usage(format!("the argument `{}` is given twice", key(&pair.key))).hint(hint));
+            return Err(usage(format!("the argument `{}` is given twice", shown_key(&pair.key))).hint(hint));
         }
         pairs.push(pair);
     }
@@ -107,47 +105,32 @@ fn pair(word: &str) -> Result<Pair, Failure> {
     if key.is_empty() {
         return Err(usage(format!("`{}` has no key before `=`", shown.capped(80))));
     }
+    if json && let Err(error) = parsed(value) {
+        return Err(usage(format!("the argument `{}` is not JSON", shown_key(key)))
+            .why(error.to_string())
+            .hint(format!("write `{}=…` for a string", shown_key(key))));
+    }
     Ok(Pair { key: key.to_owned(), value: value.to_owned(), json })
 }
 
 impl Pair {
     /// The member of the object.
-    fn member(&self, tool: &str, schema: &Value) -> Result<String, Failure> {
-        let value = if self.json { self.forced()? } else { self.typed(tool, schema)? };
-        Ok(format!("{}:{value}", Value::from(self.key.as_str())))
-    }
-
-    fn forced(&self) -> Result<String, Failure> {
-        parsed(&self.value).map(|_| self.value.trim().replace(['\n', '\r'], " ")).map_err(|error| {
-            usage(format!("the argument `{}` is not JSON", key(&self.key)))
-                .why(error.to_string())
-                .hint(format!("write `{}=…` for a string", key(&self.key)))
-        })
-    }
-
-    fn typed(&self, tool: &str, schema: &Value) -> Result<String, Failure> {
-        let types = schema::types(&schema["properties"][&self.key], schema);
-        let json = parsed(&self.value);
-        let may_be_string = types.is_empty() || types.contains(&Type::String);
-        let fits = |value: &Value| {
-            // A string is given as it is, without the quotes that JSON has.
-            let candidates = types.iter().filter(|kind| **kind != Type::String);
-            if types.is_empty() { !value.is_string() } else { candidates.into_iter().any(|kind| kind.takes(value)) }
+    fn member(&self, schema: &Value) -> String {
+        let value = if self.json || self.is_meant_as_json(schema) {
+            self.value.clone()
+        } else {
+            Value::from(self.value.as_str()).to_string()
         };
-        match json {
-            Ok(value) if fits(&value) => self.forced(),
-            _ if may_be_string => Ok(Value::from(self.value.as_str()).to_string()),
-            _ => {
-                let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
-                let value = PluginText::new(self.value.as_str());
-                Err(usage(format!("the argument `{}` of `{}` has the wrong type", key(&self.key), tool))
-                    .why(format!("it must be of type {}, and `{}` is not", names.join(" or "), value.capped(80)))
-                    .hint(format!(
-                        "`lemon tools {}` shows all arguments; key:=JSON is passed on whatever its type",
-                        tool
-                    )))
-            }
-        }
+        format!("{}:{value}", Value::from(self.key.as_str()))
+    }
+
+    /// Whether the schema wants something else than a string here, and the value is that.
+    fn is_meant_as_json(&self, schema: &Value) -> bool {
+        let Ok(value) = parsed(&self.value) else { return false };
+        let types = schema::types(&schema["properties"][&self.key], schema);
+        // A string is given as it is, without the quotes that JSON has.
+        let mut others = types.iter().filter(|kind| **kind != Type::String);
+        if types.is_empty() { !value.is_string() } else { others.any(|kind| kind.takes(&value)) }
     }
 }
 
@@ -155,7 +138,7 @@ fn parsed(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-fn key(key: &str) -> String {
+fn shown_key(key: &str) -> String {
     PluginText::new(key).capped(80).to_string()
 }
 
@@ -171,7 +154,7 @@ mod tests {
             "o": {"type": "object"}, "a": {"type": "array"}, "maybe": {"type": ["string", "null"]},
         }});
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        Arguments::read(&words)?.for_tool("tool", &schema)
+        Ok(Arguments::read(&words)?.for_tool(&schema))
     }
 
     #[test]
@@ -197,8 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_no_type_is_refused() {
-        for word in ["i=1.5", "i=x", "i=", "n=true", "b=1", "o=[]", "a={}", "s:=x", "=1", ":=1", "word"] {
+    fn what_fits_no_type_is_a_string_for_the_host_to_judge() {
+        let words = ["i=1.5", "n=true", "b=1", "o=[]", "a={}"];
+        assert_eq!(built(&words).unwrap(), r#"{"i":"1.5","n":"true","b":"1","o":"[]","a":"{}"}"#);
+    }
+
+    #[test]
+    fn what_is_no_argument_is_refused() {
+        for word in ["s:=x", "=1", ":=1", "word"] {
             assert!(built(&[word]).is_err(), "{word}");
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lemon_host::{
-    Class, Config, ConfigError, Limits, PluginConfig, PluginName, PluginSpec, Provenance, Timeouts, parse_plugin_flag,
+    Class, Config, ConfigError, Limits, PluginConfig, PluginName, PluginSpec, Provenance, Timeouts, ToolFilter,
+    parse_plugin_flag,
 };
 use serde::Serialize;
 
@@ -18,6 +19,7 @@ pub(crate) struct Setup {
     pub(crate) cwd: PathBuf,
     /// The winner of each name stands before the others.
     pub(crate) specs: Vec<PluginSpec>,
+    pub(crate) filter: ToolFilter,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) sources: Sources,
@@ -71,6 +73,10 @@ pub(crate) fn gather(global: &Global) -> Result<Setup, Vec<Failure>> {
             Err(failure) => failures.push(failure),
         }
     }
+    setup.filter = setup.filter.disable(&global.disabled);
+    if !global.enabled_only.is_empty() {
+        setup.filter = setup.filter.enable_only(&global.enabled_only);
+    }
     let mut configs = Vec::new();
     if let Some(file) = &global.config {
         setup.sources.files.push(SourceFile { path: file.clone(), from: "--config", found: true });
@@ -102,6 +108,7 @@ pub(crate) fn gather(global: &Global) -> Result<Setup, Vec<Failure>> {
         for (key, value) in config.timeouts {
             timeouts.entry(key).or_insert(value);
         }
+        setup.filter = setup.filter.and(config.tools);
         entries.add_all(Class::Extension, config.plugins);
         entries.add_all(Class::Mcp, config.servers);
     }

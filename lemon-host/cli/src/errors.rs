@@ -63,9 +63,15 @@ pub(crate) fn of_call(error: &CallError, tool: &str, plugins: &[PluginStatus]) -
                 None => failure.hint("`lemon tools` lists all tools"),
             }
         }
-        CallError::Arguments { reason } => {
+        CallError::Disabled { rule, .. } => {
+            Failure::new(Exit::NoSuchTool, format!("the tool `{}` is disabled", tool.capped(80)))
+                .why(rule.to_string())
+                .hint("`lemon status` shows what is hidden; the rule is in `--disable`, `--enable-only` or [tools] of a config file")
+        }
+        CallError::Arguments { fault, .. } => {
             Failure::new(Exit::Usage, format!("the arguments of `{}` are not acceptable", tool.capped(80)))
-                .why(reason.clone())
+                .why(fault.to_string())
+                .hint(format!("`lemon tools {}` shows all arguments", tool.capped(80)))
         }
         CallError::NotReady { plugin, state, reason } => match state_of(plugin).and_then(of_start) {
             Some(failure) => failure,
@@ -73,7 +79,7 @@ pub(crate) fn of_call(error: &CallError, tool: &str, plugins: &[PluginStatus]) -
                 .why(reason.clone().unwrap_or_else(|| "it is being stopped or started".to_owned()))
                 .hint("see `lemon status`"),
         },
-        CallError::Timeout { plugin, after, idle, dropped, .. } => {
+        CallError::Timeout { callee, after, idle, dropped, .. } => {
             let progress = if *idle { " without progress" } else { "" };
             let what =
                 format!("`{}` did not answer within {}{progress}", tool.capped(80), seconds(after.as_secs_f64()));
@@ -87,11 +93,11 @@ pub(crate) fn of_call(error: &CallError, tool: &str, plugins: &[PluginStatus]) -
                 "see what the plugin writes with `--trace`"
             };
             Failure::new(Exit::TimedOut, what)
-                .why(format!("plugin {plugin} is running, and was told that the call is cancelled{dropped}"))
+                .why(format!("{callee} is running, and was told that the call is cancelled{dropped}"))
                 .hint(hint)
         }
-        CallError::Cancelled { plugin } => {
-            Failure::new(Exit::Interrupt, "the call was cancelled").why(format!("plugin {plugin} was told so"))
+        CallError::Cancelled { callee } => {
+            Failure::new(Exit::Interrupt, "the call was cancelled").why(format!("{callee} was told so"))
         }
         CallError::Crashed { plugin, status, stderr } => {
             let failure = Failure::new(Exit::Plugin, format!("plugin {plugin} ended during the call"));

@@ -52,6 +52,12 @@ impl EventSink for Events {
             Event::Log { plugin, level, text } => {
                 format!("{plugin}: [{}] {}", level.capped(20), indent(&text.block().to_string(), 2))
             }
+            Event::Shadowed { tool, source, winner } => {
+                format!("the tool `{tool}` of {source} is hidden by the one of {winner}")
+            }
+            Event::SchemaIgnored { tool, reason } => {
+                format!("the schema of the tool `{tool}` is not used in full: {reason}")
+            }
             Event::Noise { plugin, kind, first } => format!("{plugin}: noise ({kind}): {first}"),
             _ => return,
         };

@@ -200,7 +200,7 @@ fn a_tool_is_shown_with_its_arguments() {
 fn tools_as_json() {
     let json = Place::new().json(&["tools", "--json", "--plugin", &hello_python(), "--plugin", "gone=no-such-program"]);
     let keys: Vec<_> = json.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["failed", "quarantined", "shadowed", "tools"]);
+    assert_eq!(keys, ["conflicts", "failed", "quarantined", "tools"]);
     assert_eq!(json["tools"][0]["name"], "hello");
     assert_eq!(json["failed"][0]["plugin"], "gone");
     assert!(json["failed"][0]["error"].as_str().unwrap().contains("no-such-program was not found"));
@@ -230,13 +230,20 @@ fn wrong_arguments_are_named() {
     let place = Place::new();
     let python = hello_python();
     let call = |words: &[&str]| place.run(&[&["call", "add", "--plugin", &python], words].concat());
-    assert_snapshot!(call(&["a=x", "b=1"]), @"
+    assert_snapshot!(call(&["a=x", "A=1"]), @r#"
     exit 2
     --- stderr
-    error: the argument `a` of `add` has the wrong type
-      why: it must be of type number, and `x` is not
-      hint: `lemon tools add` shows all arguments; key:=JSON is passed on whatever its type
-    ");
+    error: the arguments of `add` are not acceptable
+      why: A: the key "A" differs from "a" in case only; missing required argument "b"; a: expected number, got string
+      hint: `lemon tools add` shows all arguments
+    "#);
+    assert_snapshot!(call(&[r#"{"a": "1", "b": [2], "a": 3}"#]), @r#"
+    exit 2
+    --- stderr
+    error: the arguments of `add` are not acceptable
+      why: a: the key "a" is given twice
+      hint: `lemon tools add` shows all arguments
+    "#);
     assert_snapshot!(call(&["a=1", "a=2"]), @"
     exit 2
     --- stderr
@@ -268,14 +275,16 @@ fn wrong_arguments_are_named() {
 
 #[test]
 fn an_error_of_the_tool_is_its_answer() {
-    assert_snapshot!(Place::new().run(&["call", "add", "a=1", "--plugin", &hello_python()]), @"
+    let zoo = examples().join("../tests/misbehaving/misbehave.py").canonicalize().unwrap();
+    let zoo = format!("zoo=python3 {} none", zoo.to_str().unwrap());
+    assert_snapshot!(Place::new().run(&["call", "relay", "tool=nothing", "--plugin", &zoo]), @r#"
     exit 1
     --- stdout
-    <lambda>() missing 1 required positional argument: 'b'
+    unknown_tool: there is no tool named "nothing"
     --- stderr
-    error: the tool `add` of plugin hello reported an error
+    error: the tool `relay` of plugin zoo reported an error
       hint: what it says is on stdout
-    ");
+    "#);
 }
 
 #[test]
@@ -375,9 +384,41 @@ fn a_flag_wins_over_a_file_and_a_file_over_the_users_own() {
     assert!(status.contains("disabled     c of other.toml:3 (enabled = false)\n"), "{status}");
     assert!(status.contains("disabled     c of [ROOT]/home/.lemon/config.toml:5 (by other.toml:3)\n"), "{status}");
     assert!(
-        status.contains("unknown key `colour`") && status.contains("hidden       the tool `shout` of b"),
+        status.contains("unknown key `colour`")
+            && status.contains("shadowed     the tool `shout` of plugin b is hidden by the one of plugin a"),
         "{status}"
     );
+}
+
+#[test]
+fn tools_are_disabled_by_flags_and_files_together() {
+    let place = Place::new();
+    let python = hello_python();
+    place.user_config("[tools]\nenabled_only = ['hello', 'ad*']\ndisable = []\n");
+    assert_snapshot!(place.run(&["tools", "--plugin", &python, "--disable", "hello,helo"]), @"
+    exit 0
+    --- stdout
+    add  hello  Adds two numbers.
+    --- stderr
+    warning: [ROOT]/home/.lemon/config.toml:3: unknown key `disable` in [tools] is ignored; did you mean `disabled`?
+    warning: no tool is named `helo`, which is to be disabled or enabled
+    ");
+    assert_snapshot!(place.run(&["call", "hello", "name=x", "--plugin", &python, "--disable", "h*"]), @r#"
+    exit 3
+    --- stderr
+    warning: [ROOT]/home/.lemon/config.toml:3: unknown key `disable` in [tools] is ignored; did you mean `disabled`?
+    error: the tool `hello` is disabled
+      why: "h*" is among the disabled tools
+      hint: `lemon status` shows what is hidden; the rule is in `--disable`, `--enable-only` or [tools] of a config file
+    "#);
+    let both = place.run(&["tools", "--plugin", &python, "--plugin", &hello_shell()]);
+    assert!(both.contains("\nhello  ") && both.contains("\nadd  ") && !both.contains("shout"), "{both}");
+    place.user_config("[tools]\ndisabled = 'hello'\n");
+    let refused = place.run(&["tools", "--plugin", &python]);
+    assert!(refused.contains("`tools.disabled` must be an array of tools' names, not a string"), "{refused}");
+    place.user_config("");
+    let status = place.run(&["status", "--plugin", &python, "--enable-only", "add"]);
+    assert!(status.contains("hidden       the tool `hello`: it is not among the only enabled tools\n"), "{status}");
 }
 
 #[test]
@@ -419,7 +460,7 @@ fn status_as_json_has_what_a_program_needs() {
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(keys(&json), "config status warnings");
     assert_eq!(keys(&json["config"]), "disabled files home untrustedProject");
-    assert_eq!(keys(&json["status"]), "losers plugins protection shadowed");
+    assert_eq!(keys(&json["status"]), "conflicts hidden idleFilters losers plugins protection quarantined");
     let plugin = &json["status"]["plugins"][0];
     assert_eq!(
         (&plugin["state"], &plugin["tools"], &plugin["serverVersion"]),

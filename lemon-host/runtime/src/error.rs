@@ -5,6 +5,8 @@ use std::time::Duration;
 use lemon_process::{ExitStatus, SpawnError, lookup::LookupError};
 use lemon_protocol::{ErrorObject, Kind, NoCommonVersion};
 
+use crate::arguments::ArgumentsFault;
+use crate::catalog::HiddenBy;
 use crate::plugin::{PluginName, StateKind};
 use crate::report::PluginText;
 
@@ -12,7 +14,7 @@ use crate::report::PluginText;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No plugin offers the tool.
+    /// Nobody offers the tool.
     #[error("there is no tool named {:?}{}", name, nearest.as_ref().map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
     UnknownTool {
         /// The name that was asked for.
@@ -20,11 +22,21 @@ pub enum CallError {
         /// The most similar name there is.
         nearest: Option<String>,
     },
-    /// The arguments are no JSON object, or one that is too large.
-    #[error("the arguments are not acceptable: {reason}")]
+    /// The tool is there and must not be used.
+    #[error("the tool {tool:?} is not enabled: {rule}")]
+    Disabled {
+        /// The tool.
+        tool: String,
+        /// What hides it.
+        rule: HiddenBy,
+    },
+    /// The arguments are no JSON object, or none that fits the tool's schema.
+    #[error("the arguments for {tool:?} are not acceptable: {fault}")]
     Arguments {
-        /// What is wrong with them.
-        reason: String,
+        /// The tool.
+        tool: String,
+        /// All that is wrong with them.
+        fault: ArgumentsFault,
     },
     /// The plugin is not running.
     #[error("plugin {plugin} is not ready ({state}){}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default())]
@@ -37,10 +49,10 @@ pub enum CallError {
         reason: Option<String>,
     },
     /// The deadline passed while the process was alive.
-    #[error("plugin {plugin} did not answer {method} within {}{}{}", seconds(*after), if *idle { " without progress" } else { "" }, dropped_note(*dropped))]
+    #[error("{callee} did not answer {method} within {}{}{}", seconds(*after), if *idle { " without progress" } else { "" }, dropped_note(*dropped))]
     Timeout {
-        /// The plugin.
-        plugin: PluginName,
+        /// Who did not answer.
+        callee: Callee,
         /// The request's method.
         method: &'static str,
         /// How long the request was given.
@@ -61,10 +73,10 @@ pub enum CallError {
         reason: String,
     },
     /// The caller did not want the answer any more.
-    #[error("the call to plugin {plugin} was cancelled")]
+    #[error("the call to {callee} was cancelled")]
     Cancelled {
-        /// The plugin.
-        plugin: PluginName,
+        /// Who was asked.
+        callee: Callee,
     },
     /// The process ended with the call under way.
     #[error("plugin {plugin} ended during the call: {status}{}", stderr_note(stderr))]
@@ -159,7 +171,7 @@ impl CallError {
             Self::TooLarge { .. } => Kind::TooLarge,
             Self::NotReading { .. } => Kind::Busy,
             Self::Chain { kind, .. } => *kind,
-            Self::Arguments { .. } | Self::Denied { .. } => Kind::Denied,
+            Self::Arguments { .. } | Self::Disabled { .. } | Self::Denied { .. } => Kind::Denied,
             Self::ShuttingDown { .. } | Self::SessionOver { .. } => Kind::ShuttingDown,
             Self::Crashed { .. } | Self::Answered { .. } | Self::Protocol { .. } => Kind::Crashed,
         }
@@ -176,6 +188,31 @@ impl CallError {
             }
             Self::Protocol { .. } => ErrorObject { code: ErrorObject::INTERNAL, message: self.to_string(), data: None },
             _ => ErrorObject::of(self.kind(), self.to_string()),
+        }
+    }
+}
+
+/// Who was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Callee {
+    /// A plugin.
+    Plugin(PluginName),
+    /// A tool of the embedding program's, by its public name.
+    Tool(String),
+}
+
+impl From<PluginName> for Callee {
+    fn from(plugin: PluginName) -> Self {
+        Self::Plugin(plugin)
+    }
+}
+
+impl std::fmt::Display for Callee {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Plugin(plugin) => write!(f, "plugin {plugin}"),
+            Self::Tool(tool) => write!(f, "the tool {tool}"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What happens in the host, as it happens.
 
+use crate::catalog::ToolSource;
 use crate::plugin::{Generation, PluginName, StateKind};
 use crate::report::PluginText;
 
@@ -22,6 +23,22 @@ pub enum Event {
     ToolsChanged {
         /// The plugin.
         plugin: PluginName,
+    },
+    /// A tool can't be called, as another one has its name; told once for each.
+    Shadowed {
+        /// The name.
+        tool: String,
+        /// Whose tool is hidden.
+        source: ToolSource,
+        /// Whose tool is called.
+        winner: ToolSource,
+    },
+    /// A part of a tool's schema is not held against its arguments; told once for each tool.
+    SchemaIgnored {
+        /// The tool.
+        tool: String,
+        /// What is ignored, and why.
+        reason: PluginText,
     },
     /// A plugin logged something.
     Log {

@@ -2,6 +2,7 @@
 
 mod builder;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,14 +14,18 @@ use tokio::sync::Semaphore;
 
 pub use builder::HostBuilder;
 
-use crate::catalog::{Catalog, Entry, ToolInfo, nearest};
+use crate::catalog::{
+    Catalog, ConflictReport, Entry, HostTool, LoadError, Offers, ToolFilter, ToolInfo, ToolRegistry, ToolSource,
+    nearest,
+};
 use crate::error::CallError;
 use crate::event::Event;
 use crate::host_api::PluginInbound;
 use crate::limits::{Limits, Timeouts};
 use crate::plugin::{Command, CommandError, Plugin, PluginName, PluginSpec};
-use crate::report::{Loser, Redactor, Status};
-use crate::seams::{Approver, EventSink, Secrets};
+use crate::report::{Hidden, Loser, PluginStatus, Redactor, Status};
+use crate::schema::SchemaCache;
+use crate::seams::{Approver, EventSink, Gate, Secrets};
 use crate::session::{Session, SessionKey, SessionOptions};
 use crate::wire::{Inbound, Peer, Tracer};
 
@@ -58,9 +63,16 @@ pub(crate) struct HostInner {
     core: Arc<Core>,
     plugins: Vec<Arc<Plugin>>,
     losers: Vec<Loser>,
+    builtins: Vec<HostTool>,
+    registry: ToolRegistry,
+    filter: ToolFilter,
     methods: Methods,
+    gates: Vec<Arc<dyn Gate>>,
     approver: Arc<dyn Approver>,
+    schemas: SchemaCache,
     catalog: Mutex<Arc<Catalog>>,
+    /// The hidden tools that were told of: each name with the source that lost.
+    told: Mutex<HashSet<(String, ToolSource)>>,
     last_session: AtomicU64,
     last_call: AtomicU64,
 }
@@ -101,30 +113,53 @@ impl Host {
         Session::new(&self.0, key, options)
     }
 
-    /// The tools of all plugins that are ready, in a fixed order.
+    /// The tools that can be called: the program's own, and those of all plugins that are ready, in order of precedence.
     pub fn tools(&self) -> Vec<ToolInfo> {
-        self.catalog().entries().iter().map(Entry::info).collect()
+        self.catalog().entries().map(|entry| entry.info()).collect()
     }
 
-    /// The tool of that name, of a plugin that is ready.
+    /// The tool of that name.
     ///
     /// # Errors
-    /// [`CallError::UnknownTool`], with the most similar name that there is.
+    /// [`CallError::UnknownTool`], with the most similar name that there is, and [`CallError::Disabled`].
     pub fn tool(&self, name: &str) -> Result<ToolInfo, CallError> {
-        self.find(name).map(|entry| entry.info())
+        self.find(name, &ToolFilter::default()).map(|entry| entry.info())
+    }
+
+    /// Tools that the program provides at run time. More can be registered at any moment.
+    pub fn registry(&self) -> &ToolRegistry {
+        &self.0.registry
+    }
+
+    /// Which tools have one name and who won, and which plugins could not be loaded.
+    pub fn conflicts(&self) -> ConflictReport {
+        let catalog = self.catalog();
+        let plugins: Vec<_> = self.0.plugins.iter().map(|plugin| plugin.status(&catalog)).collect();
+        report(&catalog, &plugins)
     }
 
     /// The state of everything.
     pub fn status(&self) -> Status {
         let catalog = self.catalog();
+        let plugins: Vec<_> = self.0.plugins.iter().map(|plugin| plugin.status(&catalog)).collect();
         Status {
             protection: match self.0.core.spawner.protection() {
                 Protection::Guard => "guard",
                 Protection::ParentDeathSignal => "parent-death-signal",
             },
-            plugins: self.0.plugins.iter().map(|plugin| plugin.status(&catalog)).collect(),
+            conflicts: report(&catalog, &plugins),
+            hidden: catalog
+                .hidden()
+                .iter()
+                .map(|(tool, rule)| Hidden { tool: tool.clone(), rule: rule.clone() })
+                .collect(),
+            idle_filters: self.0.filter.idle(catalog.all_names()),
+            quarantined: [ToolSource::Builtin, ToolSource::Registered]
+                .iter()
+                .flat_map(|source| catalog.quarantined(source))
+                .collect(),
+            plugins,
             losers: self.0.losers.clone(),
-            shadowed: catalog.shadowed.clone(),
         }
     }
 
@@ -201,19 +236,55 @@ impl Host {
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        let mut catalog = self.0.catalog.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.0.core.catalog_is_stale.swap(false, Ordering::AcqRel) {
-            *catalog = Arc::new(Catalog::build(&self.0.plugins));
+        let inner = &self.0;
+        let mut catalog = inner.catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_stale = inner.core.catalog_is_stale.swap(false, Ordering::AcqRel);
+        if !is_stale && catalog.registry_version == inner.registry.version() {
+            return catalog.clone();
         }
-        catalog.clone()
+        let fresh = Arc::new(Catalog::build(&Offers {
+            builtins: &inner.builtins,
+            registry: &inner.registry,
+            plugins: &inner.plugins,
+            filter: &inner.filter,
+            limits: &inner.core.limits,
+        }));
+        *catalog = fresh.clone();
+        drop(catalog);
+        self.tell_conflicts(&fresh);
+        fresh
     }
 
-    pub(crate) fn find(&self, tool: &str) -> Result<Entry, CallError> {
+    /// Tells of each hidden tool once.
+    fn tell_conflicts(&self, catalog: &Catalog) {
+        for conflict in catalog.conflicts() {
+            for source in &conflict.shadowed {
+                let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
+                if told.insert((conflict.tool_name.clone(), source.clone())) {
+                    drop(told);
+                    self.tell(&Event::Shadowed {
+                        tool: conflict.tool_name.clone(),
+                        source: source.clone(),
+                        winner: conflict.winner.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The tool of that name, white space around it aside.
+    pub(crate) fn find(&self, name: &str, filter: &ToolFilter) -> Result<Arc<Entry>, CallError> {
         let catalog = self.catalog();
-        catalog.find(tool).cloned().ok_or_else(|| CallError::UnknownTool {
-            name: tool.to_owned(),
-            nearest: nearest(tool, catalog.names()).map(ToOwned::to_owned),
-        })
+        let tool = name.trim();
+        let Some((entry, hidden)) = catalog.find(tool) else {
+            let visible = catalog.entries().map(|entry| entry.name.as_str());
+            let nearest = nearest(tool, visible.filter(|name| filter.hides(name).is_none())).map(ToOwned::to_owned);
+            return Err(CallError::UnknownTool { name: name.to_owned(), nearest });
+        };
+        match hidden.cloned().or_else(|| filter.hides(tool)) {
+            Some(rule) => Err(CallError::Disabled { tool: tool.to_owned(), rule }),
+            None => Ok(entry.clone()),
+        }
     }
 
     /// A name for one call, the same in all that is told of it.
@@ -237,6 +308,14 @@ impl Host {
         &*self.0.approver
     }
 
+    pub(crate) fn gates(&self) -> &[Arc<dyn Gate>] {
+        &self.0.gates
+    }
+
+    pub(crate) fn schemas(&self) -> &SchemaCache {
+        &self.0.schemas
+    }
+
     pub(crate) fn tell(&self, event: &Event) {
         self.0.core.events.event(event);
     }
@@ -250,4 +329,15 @@ impl Host {
             plugin.close_session(session.key()).await;
         }
     }
+}
+
+fn report(catalog: &Catalog, plugins: &[PluginStatus]) -> ConflictReport {
+    let failed = plugins.iter().filter_map(|plugin| {
+        Some(LoadError {
+            plugin: plugin.name.clone(),
+            source: plugin.provenance.clone(),
+            error_message: plugin.error.clone()?,
+        })
+    });
+    ConflictReport { load_errors: failed.collect(), ..catalog.report() }
 }

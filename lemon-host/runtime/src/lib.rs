@@ -42,20 +42,27 @@ mod seams;
 mod session;
 mod wire;
 
-pub use catalog::{Shadowed, ToolInfo};
+pub use arguments::ArgumentsFault;
+pub use catalog::{
+    Conflict, ConflictReport, HiddenBy, HostTool, HostToolError, LoadError, ToolCall, ToolFilter, ToolInfo,
+    ToolRegistry, ToolSource,
+};
 pub use discovery::{
     CallTimeout, Config, ConfigError, ConfigProblem, ConfigWarning, EnvValue, Origin, PluginCommand, PluginConfig,
     PluginFlagError, ProcessLimits, parse_plugin_flag,
 };
-pub use error::{CallError, Phase, ProcessEnd, StartError};
+pub use error::{CallError, Callee, Phase, ProcessEnd, StartError};
 pub use event::Event;
 pub use host::{Host, HostBuilder};
 pub use lemon_process::{ExitStatus, SpawnError, guard, lookup::LookupError};
 pub use limits::{Limits, Millis, Timeouts};
-pub use pipeline::{Call, Progress, ProgressStream, ToolResult};
+pub use pipeline::{Call, Progress, ProgressStream, TextCap, ToolResult};
 pub use plugin::live::{Dialect, Quarantined};
 pub use plugin::{Class, CommandError, Generation, PluginName, PluginNameError, PluginSpec, Provenance, StateKind};
-pub use report::{Loser, PluginStatus, PluginText, ProcessStatus, Redactor, Shown, Status};
-pub use seams::{Approval, ApprovalRequest, Approver, DenyAll, Environment, EventSink, NoEvents, Secrets};
+pub use report::{Hidden, Loser, PluginStatus, PluginText, ProcessStatus, Redactor, Shown, Status};
+pub use schema::violation::Violation;
+pub use seams::{
+    Approval, Approver, CallRequest, Caller, DenyAll, Environment, EventSink, Gate, NoEvents, Secrets, Verdict,
+};
 pub use session::{Session, SessionOptions};
 pub use wire::{Direction, NoiseReport, TraceLine, TraceSink};

@@ -1,12 +1,15 @@
 //! What the embedding program may bring along. Each seam has a safe default.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
 use serde_json::value::RawValue;
 
+use crate::catalog::ToolSource;
 use crate::event::Event;
 use crate::plugin::PluginName;
+use crate::session::Session;
 
 /// Where secrets come from. The default reads environment variables.
 pub trait Secrets: Send + Sync {
@@ -38,18 +41,79 @@ impl EventSink for NoEvents {
     fn event(&self, _: &Event) {}
 }
 
-/// A call that a plugin wants to make of another tool.
-#[derive(Debug)]
+/// Who makes a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct ApprovalRequest<'a> {
-    /// The plugin that asks.
-    pub plugin: &'a PluginName,
-    /// The tool that it wants to run.
+pub enum Caller {
+    /// The embedding program, of its own accord. It needs nobody's approval.
+    #[default]
+    Program,
+    /// A model, through the embedding program.
+    Model,
+    /// A plugin.
+    Plugin(PluginName),
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program => f.write_str("the program"),
+            Self::Model => f.write_str("the model"),
+            Self::Plugin(plugin) => write!(f, "plugin {plugin}"),
+        }
+    }
+}
+
+/// A call whose arguments are known to fit its tool, before it is made.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct CallRequest<'a> {
+    /// The name of the call, the same in all that is told of it.
+    pub call: &'a str,
+    /// Who makes it.
+    pub caller: &'a Caller,
+    /// The tool's public name.
     pub tool: &'a str,
-    /// The arguments, as the tool would get them.
+    /// Who provides the tool.
+    pub source: &'a ToolSource,
+    /// The arguments, on one line. A [`Gate`] sees those that the caller gave, an [`Approver`] those that the tool will
+    /// get.
     pub arguments: &'a RawValue,
-    /// The tools that are waiting for the answer, outermost first.
+    /// The session that the call belongs to.
+    pub session: &'a Session,
+    /// The tools that are waiting for the answer, outermost first; empty unless a tool makes the call.
     pub chain: &'a [String],
+}
+
+/// What a [`Gate`] says.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The call goes on.
+    Allow,
+    /// The call goes on with other arguments. They are not held against the tool's schema.
+    Replace {
+        /// A JSON object.
+        arguments: Box<RawValue>,
+    },
+    /// The call is not made.
+    Block {
+        /// Why, in a few words; whoever made the call is told.
+        reason: String,
+    },
+}
+
+/// Looks at every call before it is made, whoever makes it and whatever provides the tool.
+///
+/// Gates are asked one after the other, in the order in which they were given. Each sees the arguments as the caller
+/// gave them; of several that replace them the last one wins; after the first that blocks none is asked. A gate that
+/// panics blocks.
+pub trait Gate: Send + Sync {
+    /// What it is called where its verdicts are told.
+    fn name(&self) -> &str;
+
+    /// Looks at one call. The call's deadline starts after all gates and the approval.
+    fn review<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
 }
 
 /// What an [`Approver`] says.
@@ -58,26 +122,28 @@ pub struct ApprovalRequest<'a> {
 pub enum Approval {
     /// The call is made.
     Allow,
-    /// The call is refused; the plugin is told why.
+    /// The call is refused; whoever made it is told why.
     Deny {
         /// Why, in a few words.
         reason: String,
     },
 }
 
-/// Decides on calls that plugins make. The default denies them all.
+/// Decides on calls that the program does not make itself: those of models and of plugins. The default denies them all.
+///
+/// It is asked after all gates, about what will really run. One that panics denies.
 pub trait Approver: Send + Sync {
-    /// Decides on one call. The future may take its time: the calling tool's deadline goes on.
-    fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>>;
+    /// Decides on one call. The future may take its time; a call that waits for this one has its own deadline.
+    fn approve<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>>;
 }
 
-/// Denies every call that a plugin makes.
+/// Denies every call that the program does not make itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DenyAll;
 
 impl Approver for DenyAll {
-    fn approve<'a>(&'a self, _: ApprovalRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
-        let reason = "this host does not let plugins call other tools".to_owned();
+    fn approve<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+        let reason = format!("this host does not let {} call tools", request.caller);
         Box::pin(std::future::ready(Approval::Deny { reason }))
     }
 }

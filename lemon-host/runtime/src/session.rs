@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Map, Value};
 
+use crate::catalog::{ToolFilter, ToolInfo};
 use crate::error::CallError;
 use crate::host::{Host, HostInner};
 use crate::pipeline::Call;
@@ -25,11 +26,13 @@ pub struct SessionOptions {
     pub cwd: Option<PathBuf>,
     /// What kind of session it is.
     pub scope: String,
+    /// Tools that this session does not see, beside those that the host hides from all.
+    pub filter: ToolFilter,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { id: None, cwd: None, scope: "main".to_owned() }
+        Self { id: None, cwd: None, scope: "main".to_owned(), filter: ToolFilter::default() }
     }
 }
 
@@ -54,6 +57,13 @@ impl SessionOptions {
         self.scope = scope.into();
         self
     }
+
+    /// Hides tools from this session.
+    #[must_use]
+    pub fn filter(mut self, filter: ToolFilter) -> Self {
+        self.filter = filter;
+        self
+    }
 }
 
 /// One session. Clones are the same session; it ends with [`close`](Self::close) or with its host.
@@ -66,6 +76,7 @@ struct Inner {
     id: String,
     cwd: PathBuf,
     scope: String,
+    filter: ToolFilter,
     state: Mutex<State>,
     closed: AtomicBool,
 }
@@ -96,6 +107,7 @@ impl Session {
             id: options.id.unwrap_or_else(crate::random::id),
             cwd,
             scope: options.scope,
+            filter: options.filter,
             state: Mutex::default(),
             closed: AtomicBool::new(false),
         }))
@@ -124,9 +136,22 @@ impl Session {
         &self.0.scope
     }
 
+    pub(crate) fn filter(&self) -> &ToolFilter {
+        &self.0.filter
+    }
+
+    /// The tools that this session can call, in order of precedence.
+    pub fn tools(&self) -> Vec<ToolInfo> {
+        let Some(host) = self.host() else { return Vec::new() };
+        let catalog = host.catalog();
+        let visible = catalog.entries().filter(|entry| self.0.filter.hides(entry.name.as_str()).is_none());
+        visible.map(|entry| entry.info()).collect()
+    }
+
     /// A call of the tool of that name. Nothing happens until it is awaited.
     ///
-    /// `arguments` is a JSON object, as text; it reaches the tool as it stands.
+    /// `arguments` is a JSON object, as text. It is held against the tool's schema; a value of another type that
+    /// plainly stands for one of the right type is made that, all else reaches the tool as it was written.
     pub fn call(&self, tool: impl Into<String>, arguments: impl Into<String>) -> Call {
         Call::new(self.clone(), tool.into(), arguments.into())
     }

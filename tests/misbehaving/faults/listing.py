@@ -1,6 +1,6 @@
 """What goes wrong with the list of tools."""
 
-from call import RefusedError, Request, Tool
+from call import RefusedError, Request, Tool, text_result
 from plugin import Plugin
 from wire import Json
 
@@ -75,6 +75,23 @@ class BadTools(Plugin):
             {"name": "", "inputSchema": {"type": "object"}},
         ]
         return result
+
+
+@fault("odd-names")
+class OddNames(Plugin):
+    """Lists, besides its good tools, names that differ by case, dots or spaces only, long ones, empty ones and a number."""
+
+    def list_tools(self, cursor: str | None) -> Json:
+        result = super().list_tools(cursor)
+        names: list[Json] = ["Echo", "read.file", "read_file", "read file", "x" * 100, "", "  ", 7, "mcp_x", "\u00e9"]
+        schema = {"type": "object"}
+        result["tools"] += [{"name": name, "inputSchema": schema} for name in names]
+        return result
+
+    def call(self, request: Request) -> Json:
+        name = request.params.get("name")
+        known = [tool.name for tool in self.tools]
+        return super().call(request) if name in known else text_result(f"this is {name}")
 
 
 @fault("hostile-schemas")

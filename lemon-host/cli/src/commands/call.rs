@@ -6,7 +6,7 @@ use lemon_host::{CallError, Host, PluginText, Progress, SessionOptions, ToolResu
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{how_to_add, interrupted, settled, tell_failed, warn};
+use super::{how_to_add, interrupted, settled, shadowed, tell_failed, warn};
 use crate::args::Call;
 use crate::arguments::Arguments;
 use crate::config::Setup;
@@ -27,9 +27,13 @@ pub(super) async fn run(
     warn(setup, host, output);
     let tool = match host.tool(&request.tool) {
         Ok(tool) => tool,
+        Err(error @ CallError::Disabled { .. }) => return Err(errors::of_call(&error, &request.tool, &[])),
         Err(error) => return Err(not_found(&error, request, setup, host, output)),
     };
-    let arguments = arguments.for_tool(&tool.name, &tool.input_schema)?;
+    let mut conflicts = host.conflicts();
+    conflicts.conflicts.retain(|conflict| conflict.tool_name == tool.name);
+    shadowed(&conflicts).for_each(|shadowed| output.warning(shadowed));
+    let arguments = arguments.for_tool(&tool.input_schema);
     let result = match make(request, arguments, host, signals, output).await {
         Ok(result) => result,
         Err(CallError::Cancelled { .. }) if signals.received().is_some() => return Err(interrupted()),
@@ -41,7 +45,7 @@ pub(super) async fn run(
         output.answer(text(&result, Output::is_terminal())).await?;
     }
     if result.is_error() {
-        let what = format!("the tool `{}` of plugin {} reported an error", tool.name, tool.plugin);
+        let what = format!("the tool `{}` of {} reported an error", tool.name, tool.source);
         return Err(Failure::new(Exit::ToolError, what).hint("what it says is on stdout"));
     }
     Ok(Exit::Done)

@@ -8,7 +8,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use lemon_host::{Approval, ApprovalRequest, Approver, Host, Loser, PluginStatus, PluginText, Provenance, StateKind};
+use lemon_host::{
+    Approval, Approver, CallRequest, Conflict, ConflictReport, Host, Loser, PluginStatus, PluginText, Provenance,
+    StateKind, Status,
+};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::args::{Global, Request};
@@ -129,6 +132,7 @@ fn interrupted() -> Failure {
 fn start(setup: &Setup, global: &Global, approve: bool, output: &Output) -> Host {
     let mut builder = Host::builder()
         .cwd(&setup.cwd)
+        .filter(setup.filter.clone())
         .limits(setup.limits.clone())
         .timeouts(setup.timeouts.clone())
         .client("lemon", env!("CARGO_PKG_VERSION"))
@@ -183,6 +187,21 @@ fn warn(setup: &Setup, host: &Host, output: &Output) {
     }
 }
 
+/// A line for each tool that another one of its name hides.
+fn shadowed(conflicts: &ConflictReport) -> impl Iterator<Item = String> {
+    conflicts.conflicts.iter().flat_map(|Conflict { tool_name, winner, shadowed, .. }| {
+        shadowed.iter().map(move |loser| format!("the tool `{tool_name}` of {loser} is hidden by the one of {winner}"))
+    })
+}
+
+/// Tells of what `--disable` and its like say in vain.
+fn warn_of_filters(status: &Status, output: &Output) {
+    for pattern in &status.idle_filters {
+        let pattern = PluginText::new(pattern.as_str());
+        output.warning(format!("no tool is named `{}`, which is to be disabled or enabled", pattern.capped(80)));
+    }
+}
+
 /// Tells of the plugins that can't be used, and says whether there are any.
 fn tell_failed(host: &Host, output: &Output) -> bool {
     let plugins = host.status().plugins;
@@ -234,14 +253,13 @@ struct Consent {
 }
 
 impl Approver for Consent {
-    fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+    fn approve<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
         let approval = if self.all {
             Approval::Allow
         } else {
-            let (plugin, tool) = (request.plugin, PluginText::new(request.tool));
             self.output.warning(format!(
-                "plugin {plugin} wanted to call the tool `{}` and was refused; `--yes` allows it",
-                tool.capped(80)
+                "{} wanted to call the tool `{}` and was refused; `--yes` allows it",
+                request.caller, request.tool
             ));
             Approval::Deny {
                 reason: "the user did not allow plugins to call other tools (lemon call --yes)".to_owned(),

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use lemon_host::{Dialect, Host, PluginStatus, StateKind, Status};
 use serde::Serialize;
 
-use super::{how_to_add, settled};
+use super::{how_to_add, settled, shadowed};
 use crate::args;
 use crate::config::{Disabled, Setup, Sources};
 use crate::errors::{self, Failure, shown};
@@ -67,9 +67,14 @@ fn text(status: &Status, setup: &Setup) -> String {
         let (at, winner) = (shown(&loser.provenance.to_string()), shown(&loser.winner.to_string()));
         line(&mut text, "not started", &format!("{} ({at}): {winner} has one of that name, and wins", loser.name));
     }
-    for hidden in &status.shadowed {
-        let (tool, plugin, winner) = (&hidden.tool, &hidden.plugin, &hidden.winner);
-        line(&mut text, "hidden", &format!("the tool `{tool}` of {plugin} by the one of {winner}"));
+    for shadowed in shadowed(&status.conflicts) {
+        line(&mut text, "shadowed", &shadowed);
+    }
+    for hidden in &status.hidden {
+        line(&mut text, "hidden", &format!("the tool `{}`: {}", hidden.tool, shown(&hidden.rule.to_string())));
+    }
+    for pattern in &status.idle_filters {
+        line(&mut text, "unused", &format!("no tool is named {}, which a filter says", shown(&format!("`{pattern}`"))));
     }
     line(
         &mut text,

@@ -1,9 +1,9 @@
 //! `lemon tools`: what there is to call.
 
-use lemon_host::{Host, PluginName, PluginText, Shadowed, StateKind, ToolInfo};
+use lemon_host::{Conflict, Host, PluginName, PluginText, StateKind, ToolInfo};
 use serde::Serialize;
 
-use super::{how_to_add, settled, tell_failed, warn};
+use super::{how_to_add, settled, shadowed, tell_failed, warn, warn_of_filters};
 use crate::args::Tools;
 use crate::config::Setup;
 use crate::errors::{self, Failure};
@@ -17,7 +17,7 @@ use crate::table::{cut, indent, pad, rows};
 struct Report<'a> {
     tools: &'a [ToolInfo],
     failed: Vec<Failed>,
-    shadowed: &'a [Shadowed],
+    conflicts: &'a [Conflict],
     quarantined: Vec<Refused>,
 }
 
@@ -45,10 +45,8 @@ pub(super) async fn run(
     settled(host, signals, output).await?;
     warn(setup, host, output);
     let status = host.status();
-    for hidden in &status.shadowed {
-        let Shadowed { tool, plugin, winner, .. } = hidden;
-        output.warning(format!("the tool `{tool}` of plugin {plugin} is hidden by the one of plugin {winner}"));
-    }
+    shadowed(&status.conflicts).for_each(|shadowed| output.warning(shadowed));
+    warn_of_filters(&status, output);
     for plugin in &status.plugins {
         for refused in &plugin.quarantined {
             let (tool, name) = (refused.tool.capped(80), &plugin.name);
@@ -80,7 +78,7 @@ pub(super) async fn run(
         let report = Report {
             tools: &tools,
             failed: failed.collect(),
-            shadowed: &status.shadowed,
+            conflicts: &status.conflicts.conflicts,
             quarantined: quarantined.collect(),
         };
         output.json(&report).await?;
@@ -106,7 +104,11 @@ fn table(tools: &[ToolInfo]) -> String {
     let row = |tool: &ToolInfo| {
         let described = tool.description.as_ref().or(tool.title.as_ref());
         let first = described.and_then(|text| text.raw().lines().map(str::trim).find(|line| !line.is_empty()));
-        [tool.name.clone(), tool.plugin.to_string(), first.map(errors::shown).unwrap_or_default()]
+        [
+            tool.name.clone(),
+            tool.source.plugin().map_or_else(|| tool.source.to_string(), ToString::to_string),
+            first.map(errors::shown).unwrap_or_default(),
+        ]
     };
     rows(&tools.iter().map(row).collect::<Vec<_>>(), Output::width())
 }
@@ -114,7 +116,7 @@ fn table(tools: &[ToolInfo]) -> String {
 /// A tool with all that a caller has to know.
 fn detail(tool: &ToolInfo) -> String {
     let bold = anstyle::Style::new().bold();
-    let mut text = format!("{bold}{}{bold:#}  of plugin {}\n", tool.name, tool.plugin);
+    let mut text = format!("{bold}{}{bold:#}  of {}\n", tool.name, tool.source);
     if tool.raw_name.raw() != tool.name {
         text.push_str(&format!("  the plugin calls it `{}`\n", tool.raw_name.capped(200)));
     }

@@ -3,7 +3,6 @@
 //! [`Arguments::read`] brings the text into canonical form, refuses keys that languages would read differently, fits
 //! values to the types of the tool's schema where their meaning is plain, and checks the whole schema. It changes
 //! nothing that is valid as it is. docs/arguments.md has the rules.
-#![cfg_attr(not(test), expect(dead_code, reason = "the pipeline does not read arguments yet"))]
 
 mod coerce;
 mod spelling;
@@ -32,9 +31,9 @@ pub(crate) struct Arguments {
     sent: Option<Box<RawValue>>,
 }
 
-/// Why a call with such arguments is not made.
+/// All that is wrong with the arguments of a call, safe to show. It never holds a given value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ArgumentsFault(Violations);
+pub struct ArgumentsFault(Violations);
 
 impl Arguments {
     /// Reads arguments for a tool. Nothing, and `null`, mean that there are none; an object may stand in a JSON string.
@@ -69,20 +68,34 @@ impl Arguments {
         self.sent.as_ref().unwrap_or(&self.given)
     }
 
+    /// What the tool gets.
+    pub(crate) fn into_sent(self) -> Box<RawValue> {
+        self.sent.unwrap_or(self.given)
+    }
+
     /// Whether a value was fitted to its type.
+    #[cfg(test)]
     pub(crate) fn is_coerced(&self) -> bool {
         self.sent.is_some()
     }
 }
 
+/// A JSON object in canonical form, whatever its tool's schema says.
+///
+/// # Errors
+/// It is no object, or has a key twice.
+pub(crate) fn canonical(text: &str, limits: &Limits) -> Result<Box<RawValue>, ArgumentsFault> {
+    object(text, limits.argument_values).map(|object| object.text)
+}
+
 impl ArgumentsFault {
     /// What is wrong, the first twenty.
-    pub(crate) fn violations(&self) -> &[Violation] {
+    pub fn violations(&self) -> &[Violation] {
         self.0.list()
     }
 
     /// How much more is wrong.
-    pub(crate) fn more(&self) -> usize {
+    pub fn more(&self) -> usize {
         self.0.more()
     }
 
@@ -151,18 +164,29 @@ fn settle(
     stopped: Option<&Arc<AtomicBool>>,
 ) -> Result<Arguments, ArgumentsFault> {
     let node = Node::read(given.text.get())?;
-    spelling::check(&node, schema.guide())?;
+    let spelled = spelling::check(&node, schema.guide());
     if schema.is_valid(&node, given.values, stopped)? {
+        spelled?;
         drop(node);
         return Ok(Arguments { given: given.text, sent: None });
     }
     let Some(sent) = coerce::coerced(&node, schema.guide(), most_values) else {
-        return Err(schema.validate(&node, given.values, stopped).err().unwrap_or_default().into());
+        return Err(all(spelled, schema.validate(&node, given.values, stopped)));
     };
     let sent = Canonical::read(&sent, most_values)?;
     let node = Node::read(sent.text.get())?;
-    spelling::check(&node, schema.guide())?;
-    schema.validate(&node, sent.values, stopped)?;
+    // Once more: an object may have come out of a string.
+    let (spelled, fits) = (spelling::check(&node, schema.guide()), schema.validate(&node, sent.values, stopped));
+    if spelled.is_err() || fits.is_err() {
+        return Err(all(spelled, fits));
+    }
     drop(node);
     Ok(Arguments { given: given.text, sent: Some(sent.text) })
+}
+
+/// The faults of both checks.
+fn all(spelled: Result<(), Violations>, fits: Result<(), Violations>) -> ArgumentsFault {
+    let mut faults = spelled.err().unwrap_or_default();
+    faults.extend(fits.err().unwrap_or_default());
+    faults.into()
 }

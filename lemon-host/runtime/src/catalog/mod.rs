@@ -1,50 +1,75 @@
-//! What all plugins offer together: one list of tools, each under the one name that calls use.
+//! What everything offers together: one list of tools, each under the one name that calls use.
+//!
+//! Names are settled by precedence, the same on every run: built-in tools, tools that the program registered, extensions,
+//! MCP servers; among those of one kind by identity, then as they are declared. Who loses stays listed as shadowed.
 
+mod conflict;
+mod filter;
+mod host_tool;
 pub(crate) mod listing;
 mod names;
+mod registry;
+mod source;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lemon_protocol::Tool;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::limits::Limits;
+use crate::plugin::Plugin;
 use crate::plugin::live::Quarantined;
-use crate::plugin::{Class, Plugin, PluginName};
 use crate::report::PluginText;
+
+pub use conflict::{Conflict, ConflictReport, LoadError};
+pub use filter::{HiddenBy, ToolFilter};
+pub use host_tool::{HostTool, HostToolError, ToolCall};
+pub use registry::ToolRegistry;
+pub use source::ToolSource;
 
 use names::PublicName;
 pub(crate) use names::nearest;
 use names::{RawName, Source, public_names};
 
 /// One tool under its public name.
-#[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) name: PublicName,
-    pub(crate) plugin: Arc<Plugin>,
+    pub(crate) source: ToolSource,
+    pub(crate) provider: Provider,
     pub(crate) tool: Arc<Tool>,
 }
 
-/// The tools of all plugins that are ready, or were before they failed, in the order of plugins.
-#[derive(Default)]
-pub(crate) struct Catalog {
-    entries: Vec<Entry>,
-    by_name: BTreeMap<String, usize>,
-    pub(crate) shadowed: Vec<Shadowed>,
-    pub(crate) quarantined: BTreeMap<PluginName, Vec<Quarantined>>,
+/// What runs a tool.
+#[derive(Clone)]
+pub(crate) enum Provider {
+    /// A function of the embedding program's.
+    Program(HostTool),
+    /// A plugin's processes.
+    Plugin(Arc<Plugin>),
 }
 
-/// A tool that another one of the same name hides.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct Shadowed {
-    /// The name.
-    pub tool: String,
-    /// The plugin whose tool is hidden.
-    pub plugin: PluginName,
-    /// The plugin whose tool is called.
-    pub winner: PluginName,
+/// The tools of the program, and of all plugins that are ready or were before they failed, in order of precedence.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    entries: Vec<Arc<Entry>>,
+    by_name: HashMap<String, usize>,
+    hidden: BTreeMap<String, HiddenBy>,
+    conflicts: BTreeMap<String, Conflict>,
+    quarantined: Vec<(ToolSource, Quarantined)>,
+    /// How many changes of the registry it knows of.
+    pub(crate) registry_version: u64,
+}
+
+/// What a catalogue is made of.
+pub(crate) struct Offers<'a> {
+    pub(crate) builtins: &'a [HostTool],
+    pub(crate) registry: &'a ToolRegistry,
+    /// In order.
+    pub(crate) plugins: &'a [Arc<Plugin>],
+    pub(crate) filter: &'a ToolFilter,
+    pub(crate) limits: &'a Limits,
 }
 
 /// One tool, for a list.
@@ -54,11 +79,10 @@ pub struct Shadowed {
 pub struct ToolInfo {
     /// The name that calls use: of `A-Z`, `a-z`, `0-9`, `_` and `-`, at most 64.
     pub name: String,
-    /// The plugin that offers it.
-    pub plugin: PluginName,
-    /// Where the user put that plugin.
-    pub class: Class,
-    /// The name by which the plugin knows it.
+    /// Who provides it.
+    #[serde(flatten)]
+    pub source: ToolSource,
+    /// The name that its provider gave it.
     pub raw_name: PluginText,
     /// A name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,76 +97,149 @@ pub struct ToolInfo {
     pub output_schema: Option<Value>,
 }
 
+/// A tool before its name is settled.
+struct Offered {
+    source: ToolSource,
+    provider: Provider,
+    tool: Arc<Tool>,
+}
+
 impl Catalog {
-    /// Puts the tools of `plugins`, which are in order, under their names.
-    pub(crate) fn build(plugins: &[Arc<Plugin>]) -> Self {
-        let mut catalog = Self::default();
+    /// Puts all tools under their names.
+    pub(crate) fn build(offers: &Offers<'_>) -> Self {
+        let (registered, registry_version) = offers.registry.tools();
+        let mut catalog = Self { registry_version, ..Self::default() };
         let mut offered = Vec::new();
-        for plugin in plugins {
-            let Some(list) = plugin.tools() else { continue };
-            catalog.quarantined.insert(plugin.name().clone(), list.quarantined.clone());
-            offered.extend(list.tools.iter().map(|tool| (plugin.clone(), tool.clone())));
+        let programs = offers.builtins.iter().map(|tool| (ToolSource::Builtin, tool.clone()));
+        for (source, tool) in programs.chain(registered.into_iter().map(|tool| (ToolSource::Registered, tool))) {
+            match crate::schema::check(&tool.tool.input_schema, offers.limits) {
+                Ok(_) => {
+                    let definition = tool.tool.clone();
+                    offered.push(Offered { source, tool: definition, provider: Provider::Program(tool) });
+                }
+                Err(fault) => {
+                    catalog.quarantine(source, &tool.tool.name, &format!("its input schema can't be used: {fault}"))
+                }
+            }
         }
-        let raw: Vec<RawName<'_>> =
-            offered.iter().map(|(plugin, tool)| RawName { source: source(plugin), name: &tool.name }).collect();
-        let names = public_names(&raw, &[]);
-        for ((plugin, tool), name) in offered.iter().zip(names) {
+        for plugin in offers.plugins {
+            let Some(list) = plugin.tools() else { continue };
+            let source = ToolSource::of(plugin);
+            catalog.quarantined.extend(list.quarantined.iter().map(|refused| (source.clone(), refused.clone())));
+            offered.extend(list.tools.iter().map(|tool| Offered {
+                source: source.clone(),
+                provider: Provider::Plugin(plugin.clone()),
+                tool: tool.clone(),
+            }));
+        }
+        let raw: Vec<_> = offered.iter().map(Offered::raw_name).collect();
+        let names = public_names(&raw);
+        for (Offered { source, provider, tool }, name) in offered.into_iter().zip(names) {
             match name {
-                Ok(name) => catalog.add(Entry { name, plugin: plugin.clone(), tool: tool.clone() }),
-                Err(error) => catalog.quarantined.entry(plugin.name().clone()).or_default().push(Quarantined {
-                    tool: PluginText::new(tool.name.clone()),
-                    reason: PluginText::new(error.to_string()),
-                }),
+                Ok(name) => catalog.add(Entry { name, source, provider, tool }, offers.filter),
+                Err(error) => catalog.quarantine(source, &tool.name, &error.to_string()),
             }
         }
         catalog
     }
 
-    fn add(&mut self, entry: Entry) {
-        if let Some(winner) = self.by_name.get(entry.name.as_str()) {
-            self.shadowed.push(Shadowed {
-                tool: entry.name.to_string(),
-                plugin: entry.plugin.name().clone(),
-                winner: self.entries[*winner].plugin.name().clone(),
+    fn quarantine(&mut self, source: ToolSource, tool: &str, reason: &str) {
+        self.quarantined.push((source, Quarantined { tool: PluginText::new(tool), reason: PluginText::new(reason) }));
+    }
+
+    fn add(&mut self, entry: Entry, filter: &ToolFilter) {
+        let name = entry.name.as_str();
+        if let Some(winner) = self.by_name.get(name) {
+            let winner = &self.entries[*winner].source;
+            let conflict = self.conflicts.entry(name.to_owned()).or_insert_with(|| Conflict {
+                tool_name: name.to_owned(),
+                winner: winner.clone(),
+                shadowed: Vec::new(),
             });
+            conflict.shadowed.push(entry.source);
             return;
         }
-        self.by_name.insert(entry.name.to_string(), self.entries.len());
-        self.entries.push(entry);
+        if let Some(rule) = filter.hides(name) {
+            self.hidden.insert(name.to_owned(), rule);
+        }
+        self.by_name.insert(name.to_owned(), self.entries.len());
+        self.entries.push(Arc::new(entry));
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Entry> {
-        self.by_name.get(name).map(|index| &self.entries[*index])
+    /// The tool of that name, and what hides it.
+    pub(crate) fn find(&self, name: &str) -> Option<(&Arc<Entry>, Option<&HiddenBy>)> {
+        let entry = &self.entries[*self.by_name.get(name)?];
+        Some((entry, if self.hidden.is_empty() { None } else { self.hidden.get(name) }))
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    /// The tools that can be called.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.iter().filter(|entry| !self.hidden.contains_key(entry.name.as_str()))
+    }
+
+    /// The names of all tools, hidden ones included.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &str> + Clone {
         self.entries.iter().map(|entry| entry.name.as_str())
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
+    /// The names that the filter hides, each with its rule.
+    pub(crate) fn hidden(&self) -> &BTreeMap<String, HiddenBy> {
+        &self.hidden
+    }
+
+    pub(crate) fn conflicts(&self) -> impl Iterator<Item = &Conflict> {
+        self.conflicts.values()
+    }
+
+    /// What is not offered of a source, and why.
+    pub(crate) fn quarantined(&self, source: &ToolSource) -> Vec<Quarantined> {
+        self.quarantined.iter().filter(|(of, _)| of == source).map(|(_, refused)| refused.clone()).collect()
+    }
+
+    /// The report, but for what could not be loaded.
+    pub(crate) fn report(&self) -> ConflictReport {
+        let mut report = ConflictReport {
+            conflicts: self.conflicts.values().cloned().collect(),
+            shadowed_count: self.conflicts.values().map(|conflict| conflict.shadowed.len()).sum(),
+            ..ConflictReport::default()
+        };
+        for entry in self.entries() {
+            report.total_tools += 1;
+            *match entry.source {
+                ToolSource::Builtin => &mut report.builtin_count,
+                ToolSource::Registered => &mut report.registered_count,
+                ToolSource::Extension { .. } => &mut report.extension_count,
+                ToolSource::Mcp { .. } => &mut report.mcp_count,
+            } += 1;
+        }
+        report
+    }
+}
+
+impl Offered {
+    fn raw_name(&self) -> RawName<'_> {
+        let source = match &self.source {
+            ToolSource::Mcp { plugin } => Source::Mcp(plugin.as_str()),
+            ToolSource::Builtin | ToolSource::Registered | ToolSource::Extension { .. } => Source::Plain,
+        };
+        RawName { source, name: &self.tool.name }
     }
 }
 
 impl Entry {
     pub(crate) fn info(&self) -> ToolInfo {
-        let shown = |text: &String| PluginText::new(self.plugin.redact(text));
+        let shown = |text: &String| match &self.provider {
+            Provider::Program(_) => PluginText::new(text.as_str()),
+            Provider::Plugin(plugin) => PluginText::new(plugin.redact(text)),
+        };
         ToolInfo {
             name: self.name.to_string(),
-            plugin: self.plugin.name().clone(),
-            class: self.plugin.spec().class,
+            source: self.source.clone(),
             raw_name: PluginText::new(self.tool.name.clone()),
             title: self.tool.title.as_ref().map(shown),
             description: self.tool.description.as_ref().map(shown),
             input_schema: self.tool.input_schema.clone(),
             output_schema: self.tool.output_schema.clone(),
         }
-    }
-}
-
-fn source(plugin: &Plugin) -> Source<'_> {
-    match plugin.spec().class {
-        Class::Extension => Source::Extension,
-        Class::Mcp => Source::Mcp(plugin.name().as_str()),
     }
 }

@@ -53,14 +53,14 @@ impl Borrow<str> for PublicName {
     }
 }
 
-/// What kind of plugin a tool comes from.
+/// What a tool's name is made of.
 ///
 /// An extension's identity is no part of its tools' names: two extensions that offer the same name
-/// are in conflict, whether or not the name had to be changed.
+/// are in conflict, whether or not the name had to be changed, and so are an extension and the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source<'a> {
-    /// An extension, whose tools keep their names.
-    Extension,
+    /// An extension or the embedding program, whose tools keep their names.
+    Plain,
     /// The MCP server of this name, whose tools are called `mcp_<server>_<tool>`.
     Mcp(&'a str),
 }
@@ -81,10 +81,8 @@ pub(crate) enum NameError {
     /// The plugin gave it no name, or white space only.
     #[error("the tool's name is empty")]
     Empty,
-    /// An extension's tool is called like an MCP tool or like the host's own names.
-    #[error(
-        "the tool's name is reserved: `{MCP_PREFIX}…` is for the tools of MCP servers, and some names are for the host"
-    )]
+    /// An extension's tool is called like an MCP tool.
+    #[error("the tool's name is reserved: `{MCP_PREFIX}…` is for the tools of MCP servers")]
     Reserved,
 }
 
@@ -92,7 +90,7 @@ impl<'a> RawName<'a> {
     /// The name before normalisation.
     fn full(&self) -> String {
         match self.source {
-            Source::Extension => self.name.to_owned(),
+            Source::Plain => self.name.to_owned(),
             Source::Mcp(server) => format!("{MCP_PREFIX}{server}_{}", self.name),
         }
     }
@@ -134,14 +132,12 @@ pub(crate) fn public_name(source: Source<'_>, raw: &str) -> PublicName {
 ///
 /// Where different raw names normalise alike, the one that needed no change keeps its name and each
 /// changed one gets a suffix. `mcp_a_b_c` may be tool `b_c` of server `a` or tool `c` of server
-/// `a_b`: if both exist, both get one. `reserved` holds the host's own names, which no extension's
-/// tool may have.
-pub(crate) fn public_names(tools: &[RawName<'_>], reserved: &[&str]) -> Vec<Result<PublicName, NameError>> {
+/// `a_b`: if both exist, both get one.
+pub(crate) fn public_names(tools: &[RawName<'_>]) -> Vec<Result<PublicName, NameError>> {
     let refusal = |tool: &RawName<'_>, normal: &str| {
-        let extension = tool.source == Source::Extension;
         if tool.name.trim().is_empty() {
             Some(NameError::Empty)
-        } else if extension && (normal.starts_with(MCP_PREFIX) || reserved.contains(&normal)) {
+        } else if tool.source == Source::Plain && normal.starts_with(MCP_PREFIX) {
             Some(NameError::Reserved)
         } else {
             None
@@ -190,12 +186,12 @@ mod tests {
 
     use super::*;
 
-    const EXT: Source<'_> = Source::Extension;
+    const EXT: Source<'_> = Source::Plain;
 
     fn named(tools: &[(Source<'_>, &str)]) -> Vec<String> {
         let tools: Vec<_> = tools.iter().map(|&(source, name)| RawName { source, name }).collect();
         let shown = |name: Result<PublicName, NameError>| name.map_or_else(|e| format!("{e:?}"), |n| n.0);
-        public_names(&tools, &["session"]).into_iter().map(shown).collect()
+        public_names(&tools).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -244,7 +240,7 @@ mod tests {
     #[test]
     fn empty_and_reserved_names_are_refused() {
         assert_eq!(named(&[(EXT, ""), (EXT, "  "), (Source::Mcp("s"), "")]), ["Empty", "Empty", "Empty"]);
-        assert_eq!(named(&[(EXT, "mcp_x"), (EXT, "mcp.x"), (EXT, "session")]), ["Reserved", "Reserved", "Reserved"]);
+        assert_eq!(named(&[(EXT, "mcp_x"), (EXT, "mcp.x")]), ["Reserved", "Reserved"]);
         assert_eq!(named(&[(Source::Mcp("s"), "x"), (EXT, "mcp_s_x")]), ["mcp_s_x", "Reserved"]);
         assert_eq!(named(&[(Source::Mcp("s"), "mcp_x"), (EXT, "mcpx")]), ["mcp_s_mcp_x", "mcpx"]);
     }
@@ -269,7 +265,7 @@ mod tests {
                 source: server.as_deref().map_or(EXT, Source::Mcp),
                 name,
             }).collect();
-            let names = public_names(&tools, &[]);
+            let names = public_names(&tools);
             for (tool, name) in tools.iter().zip(&names) {
                 let Ok(name) = name else {
                     prop_assert!(tool.name.trim().is_empty());
@@ -286,7 +282,7 @@ mod tests {
                 }
             }
             let reversed: Vec<_> = tools.iter().rev().copied().collect();
-            let mut again = public_names(&reversed, &[]);
+            let mut again = public_names(&reversed);
             again.reverse();
             prop_assert_eq!(again, names);
         }

@@ -11,6 +11,10 @@
 //! [mcp.servers.files]                   # the same keys, and `roots`
 //! command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv"]
 //!
+//! [tools]                               # public names; `*` stands for any characters
+//! disabled = ["bash", "mcp_git_*"]
+//! enabled_only = ["read", "mcp_*"]
+//!
 //! [limits]                              # the fields of `Limits`
 //! calls = 16
 //!
@@ -42,13 +46,15 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use self::{entry::Kind, reading::Reading, source::Source};
+use crate::catalog::ToolFilter;
 use crate::limits::{Limits, Timeouts};
 use crate::plugin::PluginName;
 
 /// The largest config file, in bytes.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 
-const TOP_KEYS: &[&str] = &["plugins", "mcp", "limits", "timeouts"];
+const TOP_KEYS: &[&str] = &["plugins", "mcp", "tools", "limits", "timeouts"];
+const TOOL_KEYS: &[&str] = &["disabled", "enabled_only"];
 
 /// Spans of time that may be zero: no limit, or no waiting. Nothing could be done within any other.
 const MAY_BE_ZERO: &[&str] =
@@ -62,6 +68,8 @@ pub struct Config {
     pub plugins: BTreeMap<PluginName, PluginConfig>,
     /// `[mcp.servers.NAME]`: MCP servers.
     pub servers: BTreeMap<PluginName, PluginConfig>,
+    /// `[tools]`: which tools may be used.
+    pub tools: ToolFilter,
     /// `[limits]`: those fields of [`Limits`] that the file sets. Of two files' tables, one can be laid over the
     /// other before `try_into` makes the whole of it.
     pub limits: toml::Table,
@@ -142,6 +150,7 @@ impl Config {
                         }
                     }
                 }
+                "tools" => self.tools = tools(value, reading),
                 "limits" => {
                     self.limits = bounds::<Limits>("limits", value, Limits::KEYS, reading);
                 }
@@ -152,6 +161,30 @@ impl Config {
             }
         }
     }
+}
+
+fn tools(value: &reading::Value<'_>, reading: &mut Reading<'_>) -> ToolFilter {
+    let mut filter = ToolFilter::default();
+    for (key, value) in reading.table("tools", value).into_iter().flatten() {
+        let name = key.get_ref().as_ref();
+        if !TOOL_KEYS.contains(&name) {
+            reading.unknown("tools", key, TOOL_KEYS);
+            continue;
+        }
+        let path = format!("tools.{name}");
+        let names = reading.array(&path, "an array of tools' names", value).map(|names| {
+            names
+                .iter()
+                .filter_map(|name| reading.string(&path, "an array of names in quotes", name))
+                .collect::<Vec<_>>()
+        });
+        filter = match (name, names) {
+            (_, None) => filter,
+            ("disabled", Some(names)) => filter.disable(names),
+            (_, Some(names)) => filter.enable_only(names),
+        };
+    }
+    filter
 }
 
 /// Reads a table of whole numbers, each of which `T` takes.

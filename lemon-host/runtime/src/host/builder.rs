@@ -9,11 +9,13 @@ use lemon_protocol::Implementation;
 use tokio::sync::Semaphore;
 
 use super::{Core, Host, HostInner};
+use crate::catalog::{HostTool, ToolFilter, ToolRegistry};
 use crate::host_api;
 use crate::limits::{Limits, Timeouts};
 use crate::plugin::{Plugin, PluginSpec};
 use crate::report::{Loser, Redactor};
-use crate::seams::{Approver, DenyAll, Environment, EventSink, NoEvents, Secrets};
+use crate::schema::SchemaCache;
+use crate::seams::{Approver, DenyAll, Environment, EventSink, Gate, NoEvents, Secrets};
 use crate::wire::{TraceSink, Tracer};
 
 /// What a [`Host`] is made of. Everything has a default.
@@ -29,6 +31,10 @@ pub struct HostBuilder {
     cache_dir: Option<PathBuf>,
     secrets: Arc<dyn Secrets>,
     events: Arc<dyn EventSink>,
+    builtins: Vec<HostTool>,
+    registry: ToolRegistry,
+    filter: ToolFilter,
+    gates: Vec<Arc<dyn Gate>>,
     approver: Arc<dyn Approver>,
     trace: Option<Arc<dyn TraceSink>>,
 }
@@ -48,6 +54,10 @@ impl Default for HostBuilder {
             cache_dir: None,
             secrets: Arc::new(Environment),
             events: Arc::new(NoEvents),
+            builtins: Vec::new(),
+            registry: ToolRegistry::default(),
+            filter: ToolFilter::default(),
+            gates: Vec::new(),
             approver: Arc::new(DenyAll),
             trace: None,
         }
@@ -115,7 +125,32 @@ impl HostBuilder {
         self
     }
 
-    /// Decides on calls that plugins make of other tools; all are denied by default.
+    /// Adds a tool that is part of the program: it wins over every other of its name. Of several with one name the
+    /// first wins.
+    pub fn builtin(mut self, tool: HostTool) -> Self {
+        self.builtins.push(tool);
+        self
+    }
+
+    /// Takes tools from a registry that is already there; otherwise the host has an empty one of its own.
+    pub fn registry(mut self, registry: ToolRegistry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// Hides tools, beside those that are hidden already.
+    pub fn filter(mut self, filter: ToolFilter) -> Self {
+        self.filter = self.filter.and(filter);
+        self
+    }
+
+    /// Adds a gate behind the others. It sees every call, whoever makes it.
+    pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
+        self.gates.push(Arc::new(gate));
+        self
+    }
+
+    /// Decides on calls that models and plugins make; all are denied by default.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Arc::new(approver);
         self
@@ -161,9 +196,15 @@ impl HostBuilder {
             HostInner {
                 plugins: specs.into_iter().map(|spec| Arc::new(Plugin::start(spec, core.clone()))).collect(),
                 losers,
+                builtins: self.builtins,
+                registry: self.registry,
+                filter: self.filter,
                 methods: host_api::methods(),
+                gates: self.gates,
                 approver: self.approver,
+                schemas: SchemaCache::default(),
                 catalog: Mutex::default(),
+                told: Mutex::default(),
                 last_session: AtomicU64::new(1),
                 last_call: AtomicU64::new(1),
                 core,

@@ -1,6 +1,6 @@
 //! What plugins may ask of the host.
 //!
-//! The methods are a jsonrpsee trait; every request is resolved to a [`Caller`] first, from the request that it acts
+//! The methods are a jsonrpsee trait; every request is resolved to a [`Requester`] first, from the request that it acts
 //! for or, for background work, from the session that it names (LPP-REV-02 to -04).
 
 use std::path::{Path, PathBuf};
@@ -12,18 +12,19 @@ use jsonrpsee::core::server::{ConnectionId, MethodCallback, Methods};
 use jsonrpsee::proc_macros::rpc;
 use jsonrpsee::types::{ErrorObjectOwned, Id, Params};
 use jsonrpsee::{Extensions, MethodResponse};
-use lemon_protocol::{ErrorObject, Kind, LogMessage, Message, SessionInfo, SessionRef, Toolbox, meta, method};
+use lemon_protocol::{ErrorObject, Kind, LogMessage, Message, SessionInfo, SessionRef, Tool, Toolbox, meta, method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::catalog::Entry;
 use crate::event::Event;
 use crate::host::{Host, HostInner};
 use crate::plugin::{PluginName, PluginSpec};
 use crate::report::PluginText;
-use crate::seams::{Approval, ApprovalRequest};
+use crate::seams::Caller;
 use crate::session::Session;
 use crate::wire::{CallContext, Inbound, InboundRequest, Peer};
 
@@ -35,7 +36,7 @@ const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "criti
 
 /// Who asks, and what the request inherits.
 #[derive(Clone)]
-struct Caller {
+struct Requester {
     plugin: PluginName,
     session: Session,
     /// The call that the request acts for; none for background work.
@@ -64,7 +65,7 @@ struct Api;
 #[async_trait]
 impl HostApiServer for Api {
     async fn session_get(&self, extensions: &Extensions) -> Result<SessionInfo, ErrorObjectOwned> {
-        let Caller { session, .. } = caller(extensions)?;
+        let Requester { session, .. } = requester(extensions)?;
         let (state, version) = session.state();
         Ok(SessionInfo {
             id: session.id().to_owned(),
@@ -76,14 +77,12 @@ impl HostApiServer for Api {
     }
 
     async fn tools_list(&self, extensions: &Extensions) -> Result<Toolbox, ErrorObjectOwned> {
-        let Caller { session, .. } = caller(extensions)?;
+        let Requester { session, .. } = requester(extensions)?;
         let host = host(&session)?;
-        let named = |entry: &crate::catalog::Entry| {
-            let mut tool = (*entry.tool).clone();
-            tool.name = entry.name.to_string();
-            tool
-        };
-        Ok(Toolbox { tools: host.catalog().entries().iter().map(named).collect() })
+        let catalog = host.catalog();
+        let visible = catalog.entries().filter(|entry| session.filter().hides(entry.name.as_str()).is_none());
+        let named = |entry: &Arc<Entry>| Tool { name: entry.name.to_string(), ..(*entry.tool).clone() };
+        Ok(Toolbox { tools: visible.map(named).collect() })
     }
 
     async fn tools_call(
@@ -92,24 +91,9 @@ impl HostApiServer for Api {
         name: String,
         arguments: Option<Box<RawValue>>,
     ) -> Result<Box<RawValue>, ErrorObjectOwned> {
-        let Caller { plugin, session, parent, cancel } = caller(extensions)?;
-        let host = host(&session)?;
-        // A tool that is not there needs nobody's approval.
-        host.find(&name).map_err(|error| to_rpc(&error.to_wire()))?;
+        let Requester { plugin, session, parent, cancel } = requester(extensions)?;
         let arguments = arguments.map_or_else(|| "{}".to_owned(), |arguments| arguments.get().to_owned());
-        let shown = RawValue::from_string(arguments.clone()).map_err(|fault| internal(&fault.to_string()))?;
-        let chain = parent.as_ref().map(|parent| parent.chain.as_slice()).unwrap_or_default();
-        let request = ApprovalRequest { plugin: &plugin, tool: &name, arguments: &shown, chain };
-        let approval = tokio::select! {
-            approval = host.approver().approve(request) => approval,
-            () = cancel.cancelled() => {
-                return Err(to_rpc(&ErrorObject::of(Kind::Cancelled, "the call that asked for it is over")));
-            }
-        };
-        if let Approval::Deny { reason } = approval {
-            return Err(to_rpc(&ErrorObject::of(Kind::Denied, format!("the call was refused: {reason}"))));
-        }
-        let mut call = session.call(name, arguments).cancelled_by(cancel);
+        let mut call = session.call(name, arguments).made_by(Caller::Plugin(plugin)).cancelled_by(cancel);
         if let Some(parent) = parent {
             call = call.within(parent);
         }
@@ -120,8 +104,8 @@ impl HostApiServer for Api {
     }
 }
 
-fn caller(extensions: &Extensions) -> Result<Caller, ErrorObjectOwned> {
-    extensions.get::<Caller>().cloned().ok_or_else(|| internal("the request has no caller"))
+fn requester(extensions: &Extensions) -> Result<Requester, ErrorObjectOwned> {
+    extensions.get::<Requester>().cloned().ok_or_else(|| internal("nobody is known to have made the request"))
 }
 
 fn host(session: &Session) -> Result<Host, ErrorObjectOwned> {
@@ -169,9 +153,9 @@ impl PluginInbound {
         let Some(callback) = host.methods().method(&request.method) else {
             return Err(unknown(&request.method));
         };
-        let caller = self.caller(&host, &request)?;
+        let requester = self.requester(&host, &request)?;
         let mut extensions = Extensions::new();
-        extensions.insert(caller);
+        extensions.insert(requester);
         let params = Params::new(request.params.as_deref().map(RawValue::get)).into_owned();
         let response: MethodResponse = match callback {
             MethodCallback::Sync(call) => call(Id::Number(0), params, usize::MAX, extensions),
@@ -190,7 +174,7 @@ impl PluginInbound {
     }
 
     /// Finds out whom the request acts for.
-    fn caller(&self, host: &Host, request: &InboundRequest) -> Result<Caller, ErrorObject> {
+    fn requester(&self, host: &Host, request: &InboundRequest) -> Result<Requester, ErrorObject> {
         #[derive(Deserialize, Default)]
         struct Naming {
             #[serde(rename = "_meta", default)]
@@ -213,7 +197,7 @@ impl PluginInbound {
             tokio::spawn(async move {
                 tokio::select! { () = ended.cancelled() => child.cancel(), () = child.cancelled() => {} }
             });
-            return Ok(Caller { plugin, session: context.session.clone(), parent: Some(context), cancel });
+            return Ok(Requester { plugin, session: context.session.clone(), parent: Some(context), cancel });
         }
         let session = named.get(meta::SESSION).and_then(|session| SessionRef::deserialize(session).ok());
         let Some(SessionRef { handle, .. }) = session else {
@@ -225,7 +209,7 @@ impl PluginInbound {
         };
         let session =
             host.session_of(&request.peer, handle).ok_or_else(|| stale(format!("the session {handle} is not open")))?;
-        Ok(Caller { plugin, session, parent: None, cancel })
+        Ok(Requester { plugin, session, parent: None, cancel })
     }
 }
 

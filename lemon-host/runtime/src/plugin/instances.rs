@@ -10,7 +10,7 @@ use super::name::PluginName;
 use super::spec::PluginSpec;
 use super::state::{Command, CommandError};
 use super::supervisor::{ProcessView, Snapshot, Supervisor};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, ToolSource};
 use crate::error::CallError;
 use crate::host::Core;
 use crate::report::{PluginStatus, PluginText};
@@ -176,7 +176,7 @@ impl Plugin {
             server_version: live.as_ref().map(|live| PluginText::new(live.offer.server.version.clone())),
             dialect: live.as_ref().map(|live| live.offer.dialect.clone()),
             tools: self.tools().map_or(0, |list| list.tools.len()),
-            quarantined: catalog.quarantined.get(self.name()).cloned().unwrap_or_default(),
+            quarantined: catalog.quarantined(&ToolSource::of(self)),
         }
     }
 }

@@ -5,5 +5,5 @@ mod status;
 mod text;
 
 pub use redactor::Redactor;
-pub use status::{Loser, PluginStatus, ProcessStatus, Status};
+pub use status::{Hidden, Loser, PluginStatus, ProcessStatus, Status};
 pub use text::{PluginText, Shown};

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use crate::catalog::Shadowed;
+use crate::catalog::{ConflictReport, HiddenBy};
 use crate::error::StartError;
 use crate::plugin::live::{Dialect, Quarantined};
 use crate::plugin::{Class, Generation, PluginName, Provenance, StateKind};
@@ -22,8 +22,25 @@ pub struct Status {
     pub plugins: Vec<PluginStatus>,
     /// Plugins that were not started, as another one has their name.
     pub losers: Vec<Loser>,
-    /// Tools that another one of the same name hides.
-    pub shadowed: Vec<Shadowed>,
+    /// Which tools have one name, and which plugins are missing.
+    pub conflicts: ConflictReport,
+    /// Tools that a filter hides.
+    pub hidden: Vec<Hidden>,
+    /// Patterns of the filter that match no tool: most likely they are misspelt, or their plugin is missing.
+    pub idle_filters: Vec<String>,
+    /// Tools of the program's own that are not offered.
+    pub quarantined: Vec<Quarantined>,
+}
+
+/// A tool that is there and must not be used.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Hidden {
+    /// The tool.
+    pub tool: String,
+    /// What hides it.
+    #[serde(flatten)]
+    pub rule: HiddenBy,
 }
 
 /// A plugin that was not started, as another one that came first has its name.

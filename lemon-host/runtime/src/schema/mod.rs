@@ -4,7 +4,6 @@
 //! compiled when it is first needed and kept in a [`SchemaCache`]. Nothing that a schema refers to is ever fetched or
 //! read. Small work is done where it is asked for, in microseconds; larger work on a thread with a large stack, which
 //! gives up when its caller has gone.
-#![cfg_attr(not(test), expect(dead_code, reason = "the pipeline does not read arguments yet"))]
 
 pub(crate) mod bounds;
 mod cache;
@@ -30,7 +29,6 @@ use jsonschema::Validator;
 use self::bounds::Bounds;
 pub(crate) use self::bounds::SchemaFault;
 pub(crate) use self::cache::Compiled;
-#[cfg_attr(not(test), expect(unused_imports, reason = "the pipeline does not read arguments yet"))]
 pub(crate) use self::cache::SchemaCache;
 pub(crate) use self::compile::check;
 use self::guide::Guide;

@@ -13,13 +13,14 @@ const MESSAGE: usize = 400;
 /// One thing that is wrong, safe to show. It never holds a given value, only keys and what the schema says: values may
 /// be secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Violation {
+#[non_exhaustive]
+pub struct Violation {
     /// Where, as a JSON pointer.
-    pub(crate) pointer: String,
+    pub pointer: String,
     /// Where, for people: `filter.tags[2]`, and nothing for the whole.
-    pub(crate) path: String,
+    pub path: String,
     /// What: `expected string, got integer`.
-    pub(crate) what: String,
+    pub what: String,
 }
 
 impl Violation {
@@ -50,6 +51,11 @@ pub(crate) struct Violations {
 impl Violations {
     pub(crate) fn push(&mut self, violation: Violation) {
         if self.list.len() < MOST { self.list.push(violation) } else { self.more += 1 }
+    }
+
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.more += others.more;
+        others.list.into_iter().for_each(|violation| self.push(violation));
     }
 
     pub(crate) fn is_empty(&self) -> bool {

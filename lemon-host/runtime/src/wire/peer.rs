@@ -305,7 +305,7 @@ impl Peer {
 
     /// Gives a call up because its caller wants no answer any more.
     pub(crate) fn cancel(&self, id: i64) {
-        let error = CallError::Cancelled { plugin: self.plugin().clone() };
+        let error = CallError::Cancelled { callee: self.plugin().clone().into() };
         self.give_up(id, error, "cancelled");
     }
 
@@ -466,7 +466,7 @@ impl Peer {
             for Overdue { id, method, after, idle, noise_before } in overdue {
                 let dropped = self.0.noise.total() - noise_before;
                 let plugin = self.plugin().clone();
-                self.give_up(id, CallError::Timeout { plugin, method, after, idle, dropped }, "timeout");
+                self.give_up(id, CallError::Timeout { callee: plugin.into(), method, after, idle, dropped }, "timeout");
             }
             if self.0.pending.abandoned() > 0 {
                 self.raise(PeerEvent::Abandoned);

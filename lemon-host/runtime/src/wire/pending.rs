@@ -401,7 +401,7 @@ mod tests {
     }
 
     fn cancelled() -> CallError {
-        CallError::Cancelled { plugin: "p".parse::<PluginName>().unwrap() }
+        CallError::Cancelled { callee: "p".parse::<PluginName>().unwrap().into() }
     }
 
     fn null() -> Outcome {

@@ -1,28 +1,24 @@
-//! The host against real processes: the examples and the zoo of `tests/misbehaving`.
-
-#![expect(clippy::unwrap_used, reason = "a test that can not go on has failed")]
-
-mod zoo;
+//! Plugins' lives: starts, sessions, failures, ends.
 
 use std::time::Duration;
 
+use crate::zoo::{fault, text, zoo};
 use lemon_host::{
-    Approval, ApprovalRequest, Approver, CallError, Class, EnvValue, Host, PluginSpec, ProcessEnd, SessionOptions,
+    Approval, Approver, CallError, CallRequest, Class, EnvValue, Host, PluginSpec, ProcessEnd, SessionOptions,
     StateKind,
 };
 use serde_json::{Value, json};
-use zoo::{fault, text, zoo};
 
 #[tokio::test]
 async fn a_plugin_is_started_listed_called_and_ended() {
     let host = Host::builder().plugin(zoo("good", "none")).start();
     host.settled().await;
-    assert!(host.tools().iter().any(|tool| tool.name == "echo" && tool.plugin.as_str() == "good"));
+    assert!(host.tools().iter().any(|tool| tool.name == "echo" && tool.source.to_string() == "plugin good"));
     let session = host.session(SessionOptions::default());
     assert_eq!(text(session.call("echo", r#"{"text":"hé\n🍋"}"#).await), "hé\n🍋");
     let pid = host.status().plugins[0].process.as_ref().unwrap().pid;
     host.shutdown().await;
-    assert!(!zoo::is_alive(pid));
+    assert!(!crate::zoo::is_alive(pid));
     assert_eq!(host.status().plugins[0].state, StateKind::Dormant);
     let error = session.call("echo", "{}").await.unwrap_err();
     assert!(matches!(error, CallError::UnknownTool { .. }), "{error}");
@@ -54,9 +50,9 @@ async fn a_plugin_for_one_session_gets_a_process_for_each() {
     assert_ne!(first, second);
     assert_eq!(first, pid(text(one.call("pids", "{}").await)));
     two.close().await;
-    assert!(!zoo::is_alive(u32::try_from(second).unwrap()));
+    assert!(!crate::zoo::is_alive(u32::try_from(second).unwrap()));
     host.shutdown().await;
-    assert!(!zoo::is_alive(u32::try_from(first).unwrap()));
+    assert!(!crate::zoo::is_alive(u32::try_from(first).unwrap()));
 }
 
 #[tokio::test]
@@ -101,7 +97,7 @@ async fn a_shutdown_is_not_undone_by_a_command_that_comes_during_it() {
         let host = host.clone();
         async move { host.shutdown().await }
     });
-    zoo::until(|| host.status().plugins[0].state == StateKind::Stopping).await;
+    crate::zoo::until(|| host.status().plugins[0].state == StateKind::Stopping).await;
     let refused = host.restart(&name).await.unwrap_err();
     assert_eq!(refused.to_string(), "the host is shutting down");
     ending.await.unwrap();
@@ -118,7 +114,7 @@ async fn all_processes_of_a_plugin_end_side_by_side() {
     }
     assert_eq!(host.status().plugins[0].session_processes.len(), 2);
     // One after the other they would take a dozen seconds.
-    zoo::within(Duration::from_secs(10), host.shutdown()).await;
+    crate::zoo::within(Duration::from_secs(10), host.shutdown()).await;
 }
 
 #[tokio::test]
@@ -127,7 +123,7 @@ async fn a_tool_of_a_plugin_that_failed_is_told_with_the_reason_and_not_as_unkno
     host.settled().await;
     let session = host.session(SessionOptions::default());
     session.call("echo", r#"{"text":"x"}"#).await.unwrap_err();
-    zoo::until(|| host.status().plugins[0].state == StateKind::Backoff).await;
+    crate::zoo::until(|| host.status().plugins[0].state == StateKind::Backoff).await;
     let error = session.call("echo", r#"{"text":"x"}"#).await.unwrap_err();
     let CallError::NotReady { reason: Some(reason), .. } = &error else { panic!("{error}") };
     assert!(reason.contains("exit status 7"), "{reason}");
@@ -164,7 +160,7 @@ async fn a_call_made_during_a_reload_goes_to_the_process_that_is_there_then() {
 struct AllowAll;
 
 impl Approver for AllowAll {
-    fn approve<'a>(&'a self, _: ApprovalRequest<'a>) -> std::pin::Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+    fn approve<'a>(&'a self, _: CallRequest<'a>) -> std::pin::Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
         Box::pin(std::future::ready(Approval::Allow))
     }
 }
@@ -174,7 +170,7 @@ async fn a_plugin_calls_another_ones_tool_only_if_that_is_approved() {
     let other = PluginSpec::new(
         "hello-python".parse().unwrap(),
         Class::Extension,
-        ["python3", &zoo::root("examples/hello-python/hello.py")],
+        ["python3", &crate::zoo::root("examples/hello-python/hello.py")],
     );
     let relay = r#"{"tool":"hello","arguments":{"name":"Ada"}}"#;
 
@@ -218,7 +214,7 @@ async fn a_late_answer_is_dropped_and_counted() {
     let call = session.call("echo", r#"{"text":"x"}"#).deadline(Duration::from_millis(200));
     assert!(matches!(call.await, Err(CallError::Timeout { .. })));
     let noise = || host.status().plugins[0].process.as_ref().unwrap().noise.clone();
-    zoo::until(|| noise().counts.contains_key("late_answer")).await;
+    crate::zoo::until(|| noise().counts.contains_key("late_answer")).await;
     host.shutdown().await;
 }
 
@@ -228,7 +224,7 @@ async fn a_host_that_is_dropped_ends_its_plugins() {
     host.settled().await;
     let pid = host.status().plugins[0].process.as_ref().unwrap().pid;
     drop(host);
-    zoo::until(|| !zoo::is_alive(pid)).await;
+    crate::zoo::until(|| !crate::zoo::is_alive(pid)).await;
 }
 
 #[tokio::test]
@@ -250,11 +246,11 @@ async fn a_cancelled_call_settles_at_once_and_the_plugin_goes_on() {
     let mut call = session.call("sleep", r#"{"seconds":60}"#).cancelled_by(cancel.clone());
     let _progress = call.progress();
     let call = tokio::spawn(call.into_future());
-    zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().calls == 1).await;
+    crate::zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().calls == 1).await;
     cancel.cancel();
     assert!(matches!(call.await.unwrap(), Err(CallError::Cancelled { .. })));
     // lemon/settled frees the slot.
-    zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().lingering == 0).await;
+    crate::zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().lingering == 0).await;
     assert_eq!(text(session.call("echo", r#"{"text":"on"}"#).await), "on");
     assert_eq!(host.status().plugins[0].process.as_ref().unwrap().abandoned, 0);
     host.shutdown().await;
@@ -268,9 +264,9 @@ async fn a_dropped_call_is_cancelled_in_the_plugin() {
     let call = session.call("sleep", r#"{"seconds":60}"#).into_future();
     let call = tokio::spawn(call);
     let process = || host.status().plugins[0].process.clone().unwrap();
-    zoo::until(|| process().calls == 1).await;
+    crate::zoo::until(|| process().calls == 1).await;
     call.abort();
-    zoo::until(|| process().calls == 0 && process().lingering == 0).await;
+    crate::zoo::until(|| process().calls == 0 && process().lingering == 0).await;
     assert_eq!(process().abandoned, 0);
     host.shutdown().await;
 }
@@ -302,13 +298,13 @@ async fn a_crash_in_a_call_is_told_with_its_status_and_stderr_and_the_plugin_com
     let host = Host::builder().plugin(zoo("fragile", "die-in-call")).plugin(zoo("good", "plain-mcp")).start();
     host.settled().await;
     let session = host.session(SessionOptions::default());
-    let tool = host.tools().into_iter().find(|tool| tool.plugin.as_str() == "fragile").unwrap().name;
+    let tool = host.tools().into_iter().find(|tool| tool.source.to_string() == "plugin fragile").unwrap().name;
     let error = session.call(tool, r#"{"text":"x"}"#).await.unwrap_err();
     let CallError::Crashed { status: ProcessEnd::Exited(status), stderr, .. } = &error else { panic!("{error}") };
     assert_eq!(status.to_string(), "exit status 7");
     assert!(!stderr.raw().is_empty());
     let plugin = || host.status().plugins.into_iter().find(|plugin| plugin.name.as_str() == "fragile").unwrap();
-    zoo::until(|| plugin().state == StateKind::Ready && plugin().restarts == 1).await;
+    crate::zoo::until(|| plugin().state == StateKind::Ready && plugin().restarts == 1).await;
     host.shutdown().await;
 }
 
@@ -321,11 +317,11 @@ async fn a_reload_swaps_after_the_handshake_and_keeps_the_old_process_if_it_fail
     let first = pid();
     let session = host.session(SessionOptions::default());
     let slow = tokio::spawn(session.call("sleep", r#"{"seconds":1}"#).into_future());
-    zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().calls == 1).await;
+    crate::zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().calls == 1).await;
     host.reload(&name).await.unwrap();
     assert_ne!(pid(), first);
     assert!(slow.await.unwrap().is_ok(), "a call of the old process finishes");
-    zoo::until(|| !zoo::is_alive(first)).await;
+    crate::zoo::until(|| !crate::zoo::is_alive(first)).await;
     host.restart(&name).await.unwrap();
     host.stop(&name).await.unwrap();
     assert_eq!(host.status().plugins[0].state, StateKind::Dormant);
@@ -411,7 +407,7 @@ async fn every_fault_at_the_start_has_its_own_message_while_the_others_start() {
     }
     builder = builder
         .plugin(PluginSpec::new("missing".parse().unwrap(), Class::Extension, ["no-such-program-here"]))
-        .plugin(PluginSpec::new("plain".parse().unwrap(), Class::Extension, [&zoo::root("README.md")]));
+        .plugin(PluginSpec::new("plain".parse().unwrap(), Class::Extension, [&crate::zoo::root("README.md")]));
     let host = builder.start();
     host.settled().await;
     let status = host.status();
@@ -426,7 +422,7 @@ async fn every_fault_at_the_start_has_its_own_message_while_the_others_start() {
     assert_eq!(fault(&status, "good").state, StateKind::Ready);
     let session = host.session(SessionOptions::default());
     assert_eq!(text(session.call("echo", r#"{"text":"fine"}"#).await), "fine");
-    zoo::within(zoo::PATIENCE, host.shutdown()).await;
+    crate::zoo::within(crate::zoo::PATIENCE, host.shutdown()).await;
 }
 
 #[tokio::test]
@@ -457,7 +453,7 @@ async fn a_flood_of_noise_costs_the_plugin_its_process_and_nobody_else_anything(
     let session = host.session(SessionOptions::default());
     let error = session.call("echo", r#"{"text":"x"}"#).await.unwrap_err().to_string();
     assert!(error.contains("lines that are no message (limit 1000"), "{error}");
-    zoo::until(|| fault(&host.status(), "flood").state == StateKind::Ready).await;
+    crate::zoo::until(|| fault(&host.status(), "flood").state == StateKind::Ready).await;
     assert_eq!(fault(&host.status(), "good").restarts, 0);
     host.shutdown().await;
 }
@@ -514,7 +510,7 @@ async fn lists_are_paged_and_never_endless_and_follow_changes() {
     let session = host.session(SessionOptions::default());
     assert!(host.tools().iter().all(|tool| tool.name != "extra"));
     session.call("echo", r#"{"text":"x"}"#).await.unwrap();
-    zoo::until(|| host.tools().iter().any(|tool| tool.name == "extra")).await;
+    crate::zoo::until(|| host.tools().iter().any(|tool| tool.name == "extra")).await;
     host.shutdown().await;
 }
 
@@ -547,9 +543,9 @@ async fn whatever_a_process_does_nothing_is_left_of_it() {
             left.extend(told.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u32>().ok()));
             assert!(left.len() > 1, "{told}");
         }
-        zoo::within(zoo::PATIENCE, host.shutdown()).await;
+        crate::zoo::within(crate::zoo::PATIENCE, host.shutdown()).await;
         for pid in left {
-            assert!(!zoo::is_alive(pid), "{name} left {pid}");
+            assert!(!crate::zoo::is_alive(pid), "{name} left {pid}");
         }
     }
 }

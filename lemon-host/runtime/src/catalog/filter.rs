@@ -1,0 +1,108 @@
+//! Which tools may be used at all, by name.
+
+use std::fmt;
+
+use serde::Serialize;
+use wildmatch::WildMatch;
+
+/// Hides tools by their public names. `*` in a name stands for any characters, `?` for one.
+///
+/// A filter only ever hides: what is said twice holds twice. It works on names, after precedence: hiding a built-in
+/// tool does not bring up one of a plugin's that has its name.
+#[derive(Debug, Clone, Default)]
+pub struct ToolFilter {
+    disabled: Vec<WildMatch>,
+    /// Each list has to have the name.
+    enabled_only: Vec<Vec<WildMatch>>,
+}
+
+/// Which rule hides a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "rule", content = "pattern")]
+#[non_exhaustive]
+pub enum HiddenBy {
+    /// A name or pattern among those that are disabled.
+    Disabled(String),
+    /// A list of the only enabled ones, in which it is not.
+    EnabledOnly,
+}
+
+impl fmt::Display for HiddenBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disabled(pattern) => write!(f, "{pattern:?} is among the disabled tools"),
+            Self::EnabledOnly => f.write_str("it is not among the only enabled tools"),
+        }
+    }
+}
+
+impl ToolFilter {
+    /// Hides the tools of these names.
+    #[must_use]
+    pub fn disable<I: IntoIterator<Item = S>, S: AsRef<str>>(mut self, names: I) -> Self {
+        self.disabled.extend(names.into_iter().map(|name| WildMatch::new(name.as_ref())));
+        self
+    }
+
+    /// Hides all tools but those of these names. An empty list hides all.
+    #[must_use]
+    pub fn enable_only<I: IntoIterator<Item = S>, S: AsRef<str>>(mut self, names: I) -> Self {
+        self.enabled_only.push(names.into_iter().map(|name| WildMatch::new(name.as_ref())).collect());
+        self
+    }
+
+    /// What both filters hide.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.disabled.extend(other.disabled);
+        self.enabled_only.extend(other.enabled_only);
+        self
+    }
+
+    pub(crate) fn hides(&self, name: &str) -> Option<HiddenBy> {
+        if let Some(pattern) = self.disabled.iter().find(|pattern| pattern.matches(name)) {
+            return Some(HiddenBy::Disabled(pattern.to_string()));
+        }
+        let missing = self.enabled_only.iter().any(|list| !list.iter().any(|pattern| pattern.matches(name)));
+        missing.then_some(HiddenBy::EnabledOnly)
+    }
+
+    /// The patterns that match none of these names: most likely they are misspelt.
+    pub(crate) fn idle<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+        let all = self.disabled.iter().chain(self.enabled_only.iter().flatten());
+        let mut idle: Vec<_> =
+            all.filter(|pattern| !names.clone().any(|name| pattern.matches(name))).map(ToString::to_string).collect();
+        idle.sort();
+        idle.dedup();
+        idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_hidden_by_each_rule_that_says_so() {
+        let filter = ToolFilter::default().disable(["bash", "mcp_git_*"]).enable_only(["mcp_*", "read", "bash"]);
+        assert_eq!(filter.hides("bash"), Some(HiddenBy::Disabled("bash".to_owned())));
+        assert_eq!(filter.hides("mcp_git_log"), Some(HiddenBy::Disabled("mcp_git_*".to_owned())));
+        assert_eq!(filter.hides("write"), Some(HiddenBy::EnabledOnly));
+        assert_eq!((filter.hides("read"), filter.hides("mcp_time_now")), (None, None));
+        assert_eq!(filter.hides("Read"), Some(HiddenBy::EnabledOnly), "names differ by case");
+    }
+
+    #[test]
+    fn filters_add_up_and_an_empty_list_hides_all() {
+        let both = ToolFilter::default().enable_only(["a", "b"]).and(ToolFilter::default().enable_only(["b", "c"]));
+        assert_eq!((both.hides("b"), both.hides("a").is_some(), both.hides("c").is_some()), (None, true, true));
+        assert!(ToolFilter::default().enable_only([] as [&str; 0]).hides("x").is_some());
+        assert!(ToolFilter::default().hides("x").is_none());
+    }
+
+    #[test]
+    fn a_pattern_that_matches_nothing_is_told() {
+        let filter = ToolFilter::default().disable(["bsh", "re*"]).enable_only(["read", "bsh"]);
+        assert_eq!(filter.idle(["bash", "read"].into_iter()), ["bsh"]);
+    }
+}

@@ -1,0 +1,338 @@
+//! One call, from its request to its result, the same way for every caller and every tool.
+//!
+//! Look-up, arguments, gates, approval, the call itself with its deadline, the size cap: in this order. What can't be
+//! called, or not with these arguments, reaches no gate; what a gate or the user refuses reaches no tool.
+
+mod admission;
+mod cap;
+mod own;
+mod progress;
+mod result;
+
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lemon_protocol::{SessionRef, meta, method};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, broadcast};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::Arguments;
+use crate::catalog::{Entry, Provider, ToolCall};
+use crate::discovery::CallTimeout;
+use crate::error::{CallError, Callee};
+use crate::event::Event;
+use crate::host::Host;
+use crate::plugin::Plugin;
+use crate::plugin::live::Live;
+use crate::report::PluginText;
+use crate::seams::{CallRequest, Caller};
+use crate::session::Session;
+use crate::wire::{CallContext, Outgoing};
+
+pub use cap::TextCap;
+pub use progress::{Progress, ProgressStream};
+pub use result::ToolResult;
+
+/// As good as never.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A call that has not been made yet. Await it to make it; drop the future to cancel it.
+#[must_use = "a call is not made until it is awaited"]
+#[derive(Debug)]
+pub struct Call {
+    session: Session,
+    tool: String,
+    arguments: String,
+    caller: Caller,
+    total: Option<Duration>,
+    cancel: Option<CancellationToken>,
+    progress: Option<broadcast::Sender<Progress>>,
+    cap: Option<TextCap>,
+    parent: Option<CallContext>,
+}
+
+/// A call that may be made: what is known of it before anything runs.
+struct Admitted {
+    host: Host,
+    entry: Arc<Entry>,
+    arguments: Box<RawValue>,
+    id: String,
+    chain: Vec<String>,
+}
+
+impl Call {
+    pub(crate) fn new(session: Session, tool: String, arguments: String) -> Self {
+        Self {
+            session,
+            tool,
+            arguments,
+            caller: Caller::Program,
+            total: None,
+            cancel: None,
+            progress: None,
+            cap: None,
+            parent: None,
+        }
+    }
+
+    /// Says who makes the call, if it is not the program itself. Calls of others need approval.
+    pub fn made_by(mut self, caller: Caller) -> Self {
+        self.caller = caller;
+        self
+    }
+
+    /// How long the call may take in all, in place of what the tool and the config say. It begins when the call is
+    /// approved.
+    pub fn deadline(mut self, total: Duration) -> Self {
+        self.total = Some(total);
+        self
+    }
+
+    /// Cancels the call when the token is cancelled.
+    pub fn cancelled_by(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// Takes no more than so much text of the result; all of it by default.
+    pub fn cap(mut self, cap: TextCap) -> Self {
+        self.cap = Some(cap);
+        self
+    }
+
+    /// The call's progress.
+    pub fn progress(&mut self) -> ProgressStream {
+        /// The channel has room for all notes from the start.
+        const MOST: usize = 64 * 1024;
+        let notes = self.session.host().map_or(1, |host| host.limits().progress_notes);
+        let sender = self.progress.get_or_insert_with(|| broadcast::channel(notes.clamp(1, MOST)).0);
+        ProgressStream(sender.subscribe())
+    }
+
+    /// Makes it a call that a tool makes from within another call, which ends with that one.
+    pub(crate) fn within(mut self, parent: CallContext) -> Self {
+        self.cancel.get_or_insert_with(|| parent.ended.clone());
+        self.parent = Some(parent);
+        self
+    }
+
+    async fn make(mut self) -> Result<ToolResult, CallError> {
+        let cap = self.cap.take();
+        let admitted = self.admitted().await?;
+        let result = match &admitted.entry.provider {
+            Provider::Plugin(plugin) => self.ask(plugin, &admitted).await?,
+            Provider::Program(tool) => {
+                let (total, _, deadline) = self.limits(&admitted);
+                let context = self.context(&admitted.chain, deadline);
+                let call = ToolCall {
+                    id: admitted.id.clone(),
+                    arguments: admitted.arguments.clone(),
+                    context,
+                    progress: self.progress.take(),
+                };
+                let linger = admitted.host.timeouts().linger_ms.get();
+                own::run(tool, call, total, &self.cancel.take().unwrap_or_default(), linger).await?
+            }
+        };
+        Ok(match cap {
+            Some(cap) => cap.apply(result, &admitted.id).await,
+            None => result,
+        })
+    }
+
+    /// Everything that comes before the call itself.
+    async fn admitted(&self) -> Result<Admitted, CallError> {
+        let host = self.session.living_host()?;
+        let entry = host.find(&self.tool, self.session.filter())?;
+        let Some(cancel) = &self.cancel else { return self.admit(host, entry).await };
+        let callee = match &entry.provider {
+            Provider::Plugin(plugin) => Callee::Plugin(plugin.name().clone()),
+            Provider::Program(tool) => Callee::Tool(tool.name().to_owned()),
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(CallError::Cancelled { callee }),
+            admitted = self.admit(host, entry) => admitted,
+        }
+    }
+
+    async fn admit(&self, host: Host, entry: Arc<Entry>) -> Result<Admitted, CallError> {
+        let schema = host.schemas().of(&entry.tool, host.limits()).await;
+        for pattern in schema.untold_patterns() {
+            let (tool, reason) = (entry.name.to_string(), PluginText::new(pattern.as_str()));
+            host.tell(&Event::SchemaIgnored { tool, reason });
+        }
+        let arguments = Arguments::read(&self.arguments, &schema, host.limits()).await;
+        let arguments = arguments.map_err(|fault| CallError::Arguments { tool: entry.name.to_string(), fault })?;
+        let chain = self.chain(&host, &entry)?;
+        let id = host.next_call();
+        let request = CallRequest {
+            call: &id,
+            caller: &self.caller,
+            tool: entry.name.as_str(),
+            source: &entry.source,
+            arguments: arguments.given(),
+            session: &self.session,
+            chain: &chain[..chain.len() - 1],
+        };
+        let sent = arguments.sent();
+        let in_place = admission::admit(host.gates(), host.approver(), request, sent, host.limits()).await?;
+        let arguments = in_place.unwrap_or_else(|| arguments.into_sent());
+        Ok(Admitted { host, entry, arguments, id, chain })
+    }
+
+    /// Has the plugin run the tool.
+    async fn ask(&self, plugin: &Arc<Plugin>, admitted: &Admitted) -> Result<ToolResult, CallError> {
+        let Admitted { host, entry, arguments, id, chain } = admitted;
+        let (total, idle, deadline) = self.limits(admitted);
+        let mut before: Option<(Arc<Live>, CallError)> = None;
+        let result = loop {
+            self.session.living_host()?;
+            let (live, permit) = self.process(plugin, total, deadline, host.limits().calls).await?;
+            if let Some((_, error)) = before.filter(|(before, _)| Arc::ptr_eq(before, &live)) {
+                break Err(error);
+            }
+            let outgoing = Outgoing {
+                total,
+                deadline,
+                idle,
+                cancel: self.cancel.clone(),
+                progress: self.progress.clone(),
+                permit,
+                // Each attempt ends for itself.
+                context: Some(self.context(chain, deadline)),
+                control: false,
+            };
+            let params = |number| params(number, entry, arguments, live.announce(&self.session), id);
+            match live.peer.call(method::TOOLS_CALL, params, outgoing).await {
+                // The process is being replaced and has not heard of the call: it goes to the next one.
+                Err(error @ CallError::NotReady { reason: None, .. }) => before = Some((live, error)),
+                result => break result,
+            }
+        };
+        ToolResult::from_raw(result?).map_err(|fault| CallError::Protocol {
+            plugin: plugin.name().clone(),
+            method: method::TOOLS_CALL,
+            detail: PluginText::new(format!("its result can't be read: {fault}")),
+        })
+    }
+
+    /// What a call that the tool makes inherits.
+    fn context(&self, chain: &[String], deadline: Option<Instant>) -> CallContext {
+        CallContext { session: self.session.clone(), chain: chain.to_vec(), ended: CancellationToken::new(), deadline }
+    }
+
+    /// The process that takes the call, with a slot in it.
+    async fn process(
+        &self,
+        plugin: &Plugin,
+        total: Option<Duration>,
+        deadline: Option<Instant>,
+        slots: usize,
+    ) -> Result<(Arc<Live>, Option<OwnedSemaphorePermit>), CallError> {
+        let name = || plugin.name().clone();
+        let cancel = self.cancel.clone().unwrap_or_default();
+        let too_late = deadline.unwrap_or_else(|| Instant::now() + FAR);
+        let unsent = |reason| CallError::Unsent { plugin: name(), after: total.unwrap_or(FAR), reason };
+        let live = tokio::select! {
+            live = plugin.live_for(&self.session) => live?,
+            () = cancel.cancelled() => return Err(CallError::Cancelled { callee: name().into() }),
+            () = tokio::time::sleep_until(too_late) => return Err(unsent("it is still being started".to_owned())),
+        };
+        // A call from within a call takes no slot, or full plugins that call each other would wait for ever.
+        if self.parent.is_some() {
+            return Ok((live, None));
+        }
+        let permit = tokio::select! {
+            permit = live.peer.slot() => permit,
+            () = cancel.cancelled() => return Err(CallError::Cancelled { callee: name().into() }),
+            () = tokio::time::sleep_until(too_late) => {
+                return Err(unsent(format!("all of its {slots} slots are taken (limits.calls)")));
+            }
+        };
+        Ok((live, permit))
+    }
+
+    /// The tools that will be waiting, this one included.
+    fn chain(&self, host: &Host, entry: &Entry) -> Result<Vec<String>, CallError> {
+        let mut chain = self.parent.as_ref().map(|parent| parent.chain.clone()).unwrap_or_default();
+        let name = entry.name.to_string();
+        let (cycle, depth) = (chain.contains(&name), host.limits().call_depth);
+        chain.push(name);
+        let shown = chain.join(" → ");
+        if cycle {
+            let reason = format!("the call would come back to a tool that is waiting for it: {shown}");
+            return Err(CallError::Chain { kind: lemon_protocol::Kind::Cycle, reason });
+        }
+        if chain.len() > depth {
+            let reason = format!("calls within calls are limited to {depth} (limits.call_depth): {shown}");
+            return Err(CallError::Chain { kind: lemon_protocol::Kind::TooDeep, reason });
+        }
+        Ok(chain)
+    }
+
+    /// How long the call may take in all, without progress, and until when: what the caller says, else the config, the
+    /// tool, and the default; and never longer than the call that it is made from.
+    fn limits(&self, admitted: &Admitted) -> (Option<Duration>, Option<Duration>, Option<Instant>) {
+        let Admitted { host, entry, .. } = admitted;
+        let (given, hint) = match &entry.provider {
+            Provider::Plugin(plugin) => (plugin.spec().call_timeout, entry.tool.hints().timeout_ms),
+            Provider::Program(tool) => (tool.timeout, None),
+        };
+        let own = match (self.total, given, hint) {
+            (Some(total), _, _) => Some(total),
+            (None, CallTimeout::Never, _) | (None, CallTimeout::Unset, Some(0)) => None,
+            (None, CallTimeout::After(total), _) => Some(total),
+            (None, CallTimeout::Unset, Some(hint)) => Some(Duration::from_millis(hint)),
+            (None, CallTimeout::Unset, None) => host.timeouts().call_ms.limit(),
+        };
+        let left = self
+            .parent
+            .as_ref()
+            .and_then(|parent| parent.deadline)
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let total = own.into_iter().chain(left).min();
+        let deadline = total.and_then(|total| Instant::now().checked_add(total));
+        (total, host.timeouts().call_idle_ms.limit(), deadline)
+    }
+}
+
+impl IntoFuture for Call {
+    type Output = Result<ToolResult, CallError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.make())
+    }
+}
+
+fn params(id: i64, entry: &Entry, arguments: &RawValue, session: Option<SessionRef>, call: &str) -> Bytes {
+    #[derive(Serialize)]
+    struct Params<'a> {
+        name: &'a str,
+        arguments: &'a RawValue,
+        _meta: Meta<'a>,
+    }
+    #[derive(Serialize)]
+    struct Meta<'a> {
+        #[serde(rename = "progressToken")]
+        progress_token: i64,
+        #[serde(rename = "dev.lemon/session", skip_serializing_if = "Option::is_none")]
+        session: Option<SessionRef>,
+        #[serde(rename = "dev.lemon/call", skip_serializing_if = "Option::is_none")]
+        call: Option<&'a str>,
+    }
+    debug_assert_eq!(
+        (meta::PROGRESS_TOKEN, meta::SESSION, meta::CALL),
+        ("progressToken", "dev.lemon/session", "dev.lemon/call")
+    );
+    let call = session.is_some().then_some(call);
+    let params = Params { name: &entry.tool.name, arguments, _meta: Meta { progress_token: id, session, call } };
+    serde_json::to_vec(&params).unwrap_or_default().into()
+}

@@ -1,0 +1,210 @@
+//! A tool's result, byte for byte as its provider wrote it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::report::PluginText;
+
+/// A tool's result, as its provider wrote it. Nothing in it is read and written anew, so no digit of a number is lost.
+///
+/// A [`HostTool`](crate::HostTool) makes one of a text, or of a `Result` whose error says what went wrong.
+#[derive(Debug, Clone)]
+pub struct ToolResult {
+    raw: Box<RawValue>,
+    is_error: bool,
+    content: Vec<Box<RawValue>>,
+    spilled: Option<PathBuf>,
+}
+
+impl ToolResult {
+    /// Takes a whole result in MCP's form: an object with `content` and, for a tool that failed, `isError`.
+    ///
+    /// # Errors
+    /// When it is no object, or when one of these members is of the wrong type.
+    pub fn from_raw(raw: Box<RawValue>) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct View {
+            #[serde(default)]
+            is_error: bool,
+            #[serde(default)]
+            content: Vec<Box<RawValue>>,
+        }
+        // A sequence would be taken for a struct, too.
+        if !raw.get().starts_with('{') {
+            return Err(serde::de::Error::custom("it is not an object"));
+        }
+        let View { is_error, content } = serde_json::from_str(raw.get())?;
+        Ok(Self { raw, is_error, content, spilled: None })
+    }
+
+    /// A result of one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::made(&text.into(), None, false)
+    }
+
+    /// The result of a tool that failed, with what the model should know of it.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::made(&text.into(), None, true)
+    }
+
+    /// A structured result, which is also its own text.
+    ///
+    /// # Errors
+    /// When the value can't be written as JSON.
+    pub fn structured(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        let value = to_raw_value(value)?;
+        Ok(Self::made(value.get(), Some(&value), false))
+    }
+
+    fn made(text: &str, structured: Option<&RawValue>, is_error: bool) -> Self {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Whole<'a> {
+            content: &'a [Box<RawValue>],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            structured_content: Option<&'a RawValue>,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            is_error: bool,
+        }
+        let content = vec![text_block(text)];
+        let raw = written(&Whole { content: &content, structured_content: structured, is_error });
+        Self { raw, is_error, content, spilled: None }
+    }
+
+    /// Whether the tool says that it failed.
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// The whole result, byte for byte.
+    pub fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+
+    /// The content blocks, byte for byte.
+    pub fn content(&self) -> &[Box<RawValue>] {
+        &self.content
+    }
+
+    /// The text of each text block.
+    pub fn texts(&self) -> impl Iterator<Item = PluginText> {
+        self.content.iter().filter_map(|block| match Text::of(block)? {
+            Text { kind: "text", text } => Some(PluginText::new(text)),
+            _ => None,
+        })
+    }
+
+    /// The file that has all of the text, if a [`TextCap`](crate::TextCap) took some of it away.
+    pub fn spilled(&self) -> Option<&Path> {
+        self.spilled.as_deref()
+    }
+
+    /// The same result with other content.
+    pub(super) fn with_content(self, content: Vec<Box<RawValue>>, spilled: Option<PathBuf>) -> Self {
+        let mut members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(self.raw.get()).unwrap_or_default();
+        let replaced = written(&content);
+        members.insert(Cow::Borrowed("content"), &replaced);
+        Self { raw: written(&members), is_error: self.is_error, content, spilled }
+    }
+}
+
+/// The text that a block of content shows to a model.
+pub(super) struct Text<'a> {
+    /// `text` or `resource`.
+    pub(super) kind: &'static str,
+    pub(super) text: Cow<'a, str>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn of(block: &'a RawValue) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Block<'a> {
+            #[serde(borrow)]
+            r#type: Cow<'a, str>,
+            #[serde(borrow, default)]
+            text: Option<Cow<'a, str>>,
+            #[serde(borrow, default)]
+            resource: Option<Resource<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct Resource<'a> {
+            #[serde(borrow, default)]
+            text: Option<Cow<'a, str>>,
+        }
+        let block: Block<'a> = serde_json::from_str(block.get()).ok()?;
+        match &*block.r#type {
+            "text" => block.text.map(|text| Self { kind: "text", text }),
+            "resource" => block.resource?.text.map(|text| Self { kind: "resource", text }),
+            _ => None,
+        }
+    }
+}
+
+/// A text block.
+pub(super) fn text_block(text: &str) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Block<'a> {
+        r#type: &'static str,
+        text: &'a str,
+    }
+    written(&Block { r#type: "text", text })
+}
+
+/// What is made of strings and JSON can be written as JSON.
+fn written(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+impl From<String> for ToolResult {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&str> for ToolResult {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl<T: Into<Self>, E: Display> From<Result<T, E>> for ToolResult {
+    fn from(result: Result<T, E>) -> Self {
+        match result {
+            Ok(result) => result.into(),
+            Err(error) => Self::error(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_taken_as_it_is_or_refused() {
+        let raw =
+            r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"n":12345678901234567890123,"f":0.10}}"#;
+        let result = ToolResult::from_raw(RawValue::from_string(raw.to_owned()).unwrap()).unwrap();
+        assert_eq!((result.raw().get(), result.is_error()), (raw, false));
+        for wrong in ["[]", "[false,[]]", "null", r#"{"content":{}}"#, r#"{"isError":1}"#] {
+            assert!(ToolResult::from_raw(RawValue::from_string(wrong.to_owned()).unwrap()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_result_is_made_of_a_text_or_of_an_error() {
+        let made = |result: ToolResult| result.raw().get().to_owned();
+        assert_eq!(made("a\n".into()), r#"{"content":[{"type":"text","text":"a\n"}]}"#);
+        let failed: Result<String, _> = "x".parse::<u8>().map(|n| n.to_string());
+        let failed = ToolResult::from(failed);
+        assert!(failed.is_error() && made(failed).contains("invalid digit"));
+        let structured = ToolResult::structured(&[1]).unwrap();
+        assert_eq!(made(structured), r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":[1]}"#);
+    }
+}

@@ -1,0 +1,6 @@
+//! The host against real processes: the examples and the zoo of `tests/misbehaving`.
+#![expect(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+
+mod plugins;
+mod tools;
+mod zoo;

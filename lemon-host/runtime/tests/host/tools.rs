@@ -1,0 +1,430 @@
+//! The tools of everything together: names, precedence, filters, and the one way that every call goes.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::zoo::{PATIENCE, fault, text, until, within, zoo};
+use lemon_host::{
+    Approval, Approver, CallError, CallRequest, Caller, Class, Event, EventSink, Gate, Host, HostTool, SessionOptions,
+    TextCap, ToolCall, ToolFilter, ToolRegistry, ToolResult, Verdict,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// A tool that says who it is.
+fn tool(name: &str, says: &'static str) -> HostTool {
+    HostTool::new(name, says, json!({ "type": "object" }), move |_| async move { says }).unwrap()
+}
+
+fn session(host: &Host) -> lemon_host::Session {
+    host.session(SessionOptions::default())
+}
+
+fn names(host: &Host) -> Vec<String> {
+    host.tools().into_iter().map(|tool| tool.name).collect()
+}
+
+/// Notes what it is told, a line each.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    fn add(&self, note: impl Into<String>) {
+        self.0.lock().unwrap().push(note.into());
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl EventSink for Notes {
+    fn event(&self, event: &Event) {
+        if let Event::Shadowed { tool, source, winner } = event {
+            self.add(format!("{tool}: {winner} before {source}"));
+        }
+    }
+}
+
+fn replace(text: &str) -> Verdict {
+    Verdict::Replace { arguments: RawValue::from_string(text.to_owned()).unwrap() }
+}
+
+/// Notes each call that it sees, and says what it was told to say.
+struct Noting {
+    name: &'static str,
+    notes: Notes,
+    verdict: fn(&CallRequest<'_>) -> Verdict,
+}
+
+impl Gate for Noting {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn review<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        let CallRequest { caller, tool, arguments, .. } = request;
+        self.notes.add(format!("{}: {caller} calls {tool} with {arguments}", self.name));
+        let verdict = (self.verdict)(&request);
+        Box::pin(std::future::ready(verdict))
+    }
+}
+
+/// Approves what is noted.
+struct Approving(Notes);
+
+impl Approver for Approving {
+    fn approve<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+        let CallRequest { caller, tool, arguments, .. } = request;
+        self.0.add(format!("approve: {caller} calls {tool} with {arguments}"));
+        Box::pin(std::future::ready(Approval::Allow))
+    }
+}
+
+#[tokio::test]
+async fn of_one_name_built_in_wins_then_registered_then_extensions_on_every_path() {
+    let notes = Notes::default();
+    let registry = ToolRegistry::default();
+    registry.register(tool("echo", "registered"));
+    registry.register(tool("env", "registered"));
+    let host = Host::builder()
+        .plugin(zoo("b", "none"))
+        .plugin(zoo("a", "none"))
+        .builtin(tool("echo", "built in"))
+        .registry(registry.clone())
+        .events(notes.clone())
+        .approver(Approving(Notes::default()))
+        .start();
+    host.settled().await;
+    let all = host.tools();
+    let source = |name: &str| all.iter().find(|tool| tool.name == name).unwrap().source.to_string();
+    assert_eq!(source("echo"), "the program (built in)");
+    assert_eq!(source("env"), "the program (registered)");
+    assert_eq!(source("pids"), "plugin a");
+    assert_eq!(all.iter().filter(|tool| tool.name == "echo").count(), 1);
+    // What is listed is what runs, for the program and for plugins.
+    let session = session(&host);
+    assert_eq!(session.tools().len(), all.len());
+    for (tool, says) in [("echo", "built in"), ("env", "registered")] {
+        assert_eq!(text(session.call(tool, r#"{"text":"x"}"#).await), says);
+        let relay = json!({ "tool": tool, "arguments": {} }).to_string();
+        assert_eq!(text(session.call("relay", relay).await), says);
+    }
+    let report = host.conflicts();
+    let echo = report.conflicts.iter().find(|conflict| conflict.tool_name == "echo").unwrap();
+    let shadowed: Vec<_> = echo.shadowed.iter().map(ToString::to_string).collect();
+    assert_eq!(echo.winner.to_string(), "the program (built in)");
+    assert_eq!(shadowed, ["the program (registered)", "plugin a", "plugin b"]);
+    assert_eq!((report.builtin_count, report.registered_count, report.extension_count), (1, 1, 8));
+    // Ten tools of b; echo and env of a; the registered echo.
+    assert_eq!((report.total_tools, report.shadowed_count, report.mcp_count), (10, 13, 0));
+    // Each hidden tool is told of once, however often the catalogue is made anew.
+    let told = notes.take();
+    assert_eq!(told.len(), 13);
+    assert!(told.contains(&"echo: the program (built in) before the program (registered)".to_owned()), "{told:?}");
+    registry.unregister("env");
+    assert_eq!(text(session.call("relay", r#"{"tool":"echo"}"#).await), "built in");
+    assert_eq!(host.tool("env").unwrap().source.to_string(), "plugin a");
+    registry.register(tool("env", "again"));
+    assert_eq!(text(session.call("env", "{}").await), "again");
+    assert_eq!(notes.take(), Vec::<String>::new());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_registered_tool_comes_and_goes_while_the_host_runs() {
+    let host = Host::builder().start();
+    let session = session(&host);
+    assert!(matches!(session.call("late", "{}").await, Err(CallError::UnknownTool { .. })));
+    assert!(host.registry().register(tool("late", "one")).is_none());
+    assert_eq!(text(session.call("late", "{}").await), "one");
+    assert_eq!(host.registry().register(tool("late", "two")).unwrap().name(), "late");
+    assert_eq!(text(session.call(" late\n", "{}").await), "two", "white space around a name is none of it");
+    host.registry().unregister("late");
+    assert!(matches!(session.call("late", "{}").await, Err(CallError::UnknownTool { .. })));
+}
+
+#[tokio::test]
+async fn odd_names_get_names_that_models_take_and_each_is_called_by_its_own() {
+    let notes = Notes::default();
+    let host = Host::builder().plugin(zoo("odd", "odd-names")).builtin(tool("read_file", "built in")).start();
+    host.settled().await;
+    let all = host.tools();
+    let public: BTreeSet<_> = all.iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(public.len(), all.len());
+    assert!(public.iter().all(|name| (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))));
+    assert!(public.contains("echo") && public.contains("Echo"));
+    let named = |raw: &str| all.iter().find(|tool| tool.raw_name.raw() == raw).unwrap().name.clone();
+    for raw in ["Echo", "read.file", "read file", "é", &"x".repeat(100)] {
+        assert_eq!(text(session(&host).call(named(raw), "{}").await), format!("this is {raw}"));
+    }
+    assert_eq!(text(session(&host).call("read_file", "{}").await), "built in");
+    let refused: Vec<_> =
+        fault(&host.status(), "odd").quarantined.iter().map(|refused| refused.tool.raw().to_owned()).collect();
+    assert_eq!(refused.len(), 4, "two without a name, a number, and one that is reserved: {refused:?}");
+    assert!(refused.contains(&"mcp_x".to_owned()));
+    assert_eq!(notes.take(), Vec::<String>::new());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_order_of_tools_is_the_same_whatever_the_order_of_plugins() {
+    let listed = async |order: [&'static str; 2]| {
+        let [first, second] = order.map(|name| zoo(name, "paged"));
+        let host = Host::builder().plugin(first).plugin(second).builtin(tool("z", "")).builtin(tool("y", "")).start();
+        host.registry().register(tool("x", ""));
+        host.registry().register(tool("w", ""));
+        host.settled().await;
+        let names = names(&host);
+        host.shutdown().await;
+        names
+    };
+    let once = listed(["a", "b"]).await;
+    assert_eq!(once[..4], ["z", "y", "w", "x"]);
+    assert_eq!(once, listed(["b", "a"]).await);
+}
+
+#[tokio::test]
+async fn a_disabled_tool_is_neither_listed_nor_run_and_brings_no_other_one_up() {
+    let mut server = zoo("time", "plain-mcp");
+    server.class = Class::Mcp;
+    let host = Host::builder()
+        .plugin(zoo("a", "none"))
+        .plugin(server)
+        .builtin(tool("echo", "built in"))
+        .filter(ToolFilter::default().disable(["echo", "mcp_time_s*", "nothing"]))
+        .approver(Approving(Notes::default()))
+        .start();
+    host.settled().await;
+    let listed = names(&host);
+    assert!(!listed.iter().any(|name| name == "echo" || name.starts_with("mcp_time_s")), "{listed:?}");
+    assert!(listed.contains(&"mcp_time_echo".to_owned()));
+    let session = session(&host);
+    let error = session.call("echo", r#"{"text":"x"}"#).await.unwrap_err();
+    assert_eq!(error.to_string(), r#"the tool "echo" is not enabled: "echo" is among the disabled tools"#);
+    let relayed = text(session.call("relay", r#"{"tool":"echo","arguments":{"text":"x"}}"#).await);
+    assert!(relayed.starts_with("denied: "), "{relayed}");
+    let status = host.status();
+    assert_eq!(status.idle_filters, ["nothing"]);
+    assert!(status.hidden.iter().any(|hidden| hidden.tool == "echo"));
+    // A session may hide more, for itself.
+    let narrow = host.session(SessionOptions::default().filter(ToolFilter::default().enable_only(["pids", "relay"])));
+    assert_eq!(narrow.tools().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["pids", "relay"]);
+    assert!(matches!(narrow.call("env", "{}").await, Err(CallError::Disabled { .. })));
+    let relayed = text(narrow.call("relay", r#"{"tool":"env"}"#).await);
+    assert!(relayed.starts_with("denied: "), "{relayed}");
+    assert!(session.call("env", "{}").await.is_ok());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn gates_see_every_call_as_it_was_made_and_approval_what_will_run() {
+    let notes = Notes::default();
+    let gate =
+        |name: &'static str, verdict: fn(&CallRequest<'_>) -> Verdict| Noting { name, notes: notes.clone(), verdict };
+    let mut server = zoo("mcp", "plain-mcp");
+    server.class = Class::Mcp;
+    let host = Host::builder()
+        .plugin(zoo("a", "none"))
+        .plugin(server)
+        .builtin(
+            HostTool::new("own", "", json!({ "type": "object" }), async |call: ToolCall| {
+                call.raw_arguments().get().to_owned()
+            })
+            .unwrap(),
+        )
+        .gate(gate("one", |_| replace(r#"{"text": "first"}"#)))
+        .gate(gate("two", |request| match request.tool {
+            "relay" => replace(r#"{"tool":"own","arguments":{"n":1.50}}"#),
+            _ => replace(r#"{"text": "second"}"#),
+        }))
+        .gate(gate("three", |_| Verdict::Allow))
+        .approver(Approving(notes.clone()))
+        .start();
+    host.settled().await;
+    let session = session(&host);
+    assert_eq!(text(session.call("echo", "{ \"text\":\n \"asked\" }").made_by(Caller::Model).await), "second");
+    assert_eq!(
+        notes.take(),
+        [
+            r#"one: the model calls echo with {"text":"asked"}"#,
+            r#"two: the model calls echo with {"text":"asked"}"#,
+            r#"three: the model calls echo with {"text":"asked"}"#,
+            r#"approve: the model calls echo with {"text":"second"}"#,
+        ]
+    );
+    // Built-in tools, servers, and calls that a plugin makes; the program's own calls need no approval.
+    assert_eq!(text(session.call("own", "{}").await), r#"{"text":"second"}"#);
+    assert_eq!(text(session.call("mcp_mcp_echo", r#"{"text":"asked"}"#).await), "second");
+    assert_eq!(notes.take().len(), 6);
+    assert_eq!(text(session.call("relay", r#"{"tool":"x"}"#).await), r#"{"text":"second"}"#);
+    assert_eq!(
+        notes.take()[3..],
+        [
+            r#"one: plugin a calls own with {"n":1.5}"#,
+            r#"two: plugin a calls own with {"n":1.5}"#,
+            r#"three: plugin a calls own with {"n":1.5}"#,
+            r#"approve: plugin a calls own with {"text":"second"}"#,
+        ]
+    );
+    // What can't be called reaches no gate.
+    assert!(matches!(session.call("nothing", "{}").await, Err(CallError::UnknownTool { .. })));
+    assert!(matches!(session.call("echo", "[]").await, Err(CallError::Arguments { .. })));
+    assert!(matches!(session.call("echo", r#"{"text":{}}"#).await, Err(CallError::Arguments { .. })));
+    assert_eq!(notes.take(), Vec::<String>::new());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_first_gate_that_blocks_ends_the_call_and_one_that_fails_blocks() {
+    let notes = Notes::default();
+    let gate =
+        |name: &'static str, verdict: fn(&CallRequest<'_>) -> Verdict| Noting { name, notes: notes.clone(), verdict };
+    let host = Host::builder()
+        .builtin(tool("own", "ran"))
+        .builtin(tool("bad", "ran"))
+        .builtin(tool("odd", "ran"))
+        .gate(gate("guard", |request| match request.tool {
+            "own" => Verdict::Block { reason: "not today".to_owned() },
+            "odd" => replace("[]"),
+            _ => panic!("a gate that fails"),
+        }))
+        .gate(gate("never", |_| Verdict::Allow))
+        .start();
+    let session = session(&host);
+    let told = async |tool: &str| session.call(tool, "{}").await.unwrap_err().to_string();
+    assert_eq!(told("own").await, "the call was refused: gate guard blocked it: not today");
+    assert!(told("bad").await.contains("a gate that fails blocks"));
+    assert!(told("odd").await.contains("the arguments that it put in place are not acceptable"));
+    assert!(notes.take().iter().all(|note| note.starts_with("guard: ")));
+}
+
+#[tokio::test]
+async fn a_model_calls_nothing_unless_somebody_approves() {
+    let host = Host::builder().builtin(tool("own", "ran")).start();
+    let error = session(&host).call("own", "{}").made_by(Caller::Model).await.unwrap_err();
+    assert_eq!(error.to_string(), "the call was refused: this host does not let the model call tools");
+    assert_eq!(text(session(&host).call("own", "{}").await), "ran");
+}
+
+#[tokio::test]
+async fn a_tool_of_the_program_that_panics_or_fails_is_a_result() {
+    let schema = json!({ "type": "object" });
+    let panics = HostTool::new("panics", "", schema.clone(), |_| async { panic!("boo") as &str }).unwrap();
+    let fails = HostTool::new("fails", "", schema, |_| async { Err::<&str, _>("no such thing") }).unwrap();
+    let host = Host::builder().builtin(panics).builtin(fails).start();
+    for (tool, says) in [("panics", "the tool panics panicked"), ("fails", "no such thing")] {
+        let result = session(&host).call(tool, "{}").await.unwrap();
+        assert!(result.is_error());
+        assert_eq!(text(Ok(result)), says);
+    }
+}
+
+/// A tool that never ends by itself, and tells when it was told to end and when it was dropped.
+fn endless(notes: &Notes) -> HostTool {
+    struct Dropped(Notes);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.add("dropped");
+        }
+    }
+    let notes = notes.clone();
+    HostTool::new("endless", "", json!({ "type": "object" }), move |call: ToolCall| {
+        let notes = notes.clone();
+        async move {
+            let _dropped = Dropped(notes.clone());
+            call.progress(1.0, Some(2.0), Some("half"));
+            call.cancelled().await;
+            notes.add("told");
+            std::future::pending::<ToolResult>().await
+        }
+    })
+    .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_of_the_program_is_told_of_its_end_and_dropped_if_it_goes_on() {
+    let notes = Notes::default();
+    let host = Host::builder().builtin(endless(&notes)).start();
+    let session = session(&host);
+    let error = session.call("endless", "{}").deadline(Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!(error.to_string(), "the tool endless did not answer its call within 5 s");
+    until(|| notes.0.lock().unwrap().len() == 2).await;
+    assert_eq!(notes.take(), ["told", "dropped"]);
+
+    let cancel = CancellationToken::new();
+    let mut call = session.call("endless", "{}").cancelled_by(cancel.clone());
+    let mut progress = call.progress();
+    let call = tokio::spawn(call.into_future());
+    let note = progress.next().await.unwrap();
+    assert_eq!((note.progress, note.total), (1.0, Some(2.0)));
+    cancel.cancel();
+    assert!(matches!(call.await.unwrap(), Err(CallError::Cancelled { .. })));
+    until(|| notes.0.lock().unwrap().len() == 2).await;
+    assert_eq!(notes.take(), ["told", "dropped"]);
+
+    // So it is when the caller merely goes away.
+    drop(tokio::time::timeout(Duration::from_millis(1), session.call("endless", "{}").into_future()).await);
+    until(|| notes.0.lock().unwrap().len() == 2).await;
+}
+
+#[tokio::test]
+async fn a_tool_of_the_program_calls_others_within_its_own_deadline_and_never_itself() {
+    let nested = |name: &'static str, other: &'static str| {
+        HostTool::new(name, "", json!({ "type": "object" }), move |call: ToolCall| async move {
+            match call.call(other, "{}").await {
+                Ok(result) => result,
+                Err(error) => ToolResult::error(format!("{:?}: {error}", error.kind())),
+            }
+        })
+        .unwrap()
+    };
+    let notes = Notes::default();
+    let host = Host::builder()
+        .builtin(nested("a", "b"))
+        .builtin(nested("b", "a"))
+        .builtin(nested("waits", "endless"))
+        .builtin(endless(&notes))
+        .start();
+    let round = text(session(&host).call("a", "{}").await);
+    assert!(round.contains("a → b → a"), "{round}");
+    let mut call = session(&host).call("waits", "{}").deadline(Duration::from_millis(50));
+    drop(call.progress());
+    assert!(matches!(within(PATIENCE, call.into_future()).await, Err(CallError::Timeout { .. })));
+    until(|| notes.0.lock().unwrap().contains(&"told".to_owned())).await;
+}
+
+#[tokio::test]
+async fn a_result_is_capped_last_and_passes_untouched_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::builder().plugin(zoo("a", "odd-numbers")).builtin(tool("own", "0123456789")).start();
+    host.settled().await;
+    let session = session(&host);
+    let capped = session.call("own", "{}").cap(TextCap::new(4).spill_to(folder.path())).await.unwrap();
+    assert_eq!(std::fs::read_to_string(capped.spilled().unwrap()).unwrap(), "0123456789\n");
+    assert!(text(Ok(capped)).starts_with("0123["));
+    let numbers = session.call("echo", r#"{"text":"x"}"#).cap(TextCap::new(1 << 20)).await.unwrap();
+    for number in ["1e999", "-0.0", "18446744073709551616"] {
+        assert!(numbers.raw().get().contains(number), "{numbers:?}");
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn five_thousand_tools_are_listed_up_to_the_limit_and_found() {
+    let host = Host::builder().plugin(zoo("many", "many-tools")).start();
+    host.settled().await;
+    assert_eq!(host.tools().len(), 4096);
+    assert_eq!(host.tool("tool_4095").unwrap().name, "tool_4095");
+    let Err(CallError::UnknownTool { nearest, .. }) = host.tool("tol_4095") else { panic!("there is such a tool") };
+    assert_eq!(nearest.as_deref(), Some("tool_4095"));
+    let status = host.status();
+    assert!(fault(&status, "many").quarantined.iter().any(|refused| refused.reason.raw().contains("limits.tools")));
+    let status: Value = serde_json::to_value(status).unwrap();
+    assert_eq!(status["conflicts"]["extensionCount"], 4096);
+    host.shutdown().await;
+}
