@@ -41,7 +41,7 @@ pub use oversize::TopLevelId;
 pub use session::{SessionClosed, SessionDelta, SessionOpen, SessionRef, Settled};
 pub use tools::{
     CallToolParams, CallToolResult, CancelledParams, ContentBlock, ListToolsParams, ListToolsResult, LogMessage,
-    ProgressParams, Tool, ToolHints,
+    PartialResult, ProgressParams, Tool, ToolHints,
 };
 pub use version::{MCP_VERSIONS, NoCommonVersion, ProtocolVersion};
 
@@ -58,6 +58,10 @@ pub mod meta {
     pub const CALL: &str = "dev.lemon/call";
     /// What a plugin says of a tool beyond MCP's fields (LPP-TOOL-05).
     pub const TOOL: &str = "dev.lemon/tool";
+    /// The whole result so far, in a progress notification (LPP-PROG-09).
+    pub const PARTIAL: &str = "dev.lemon/partial";
+    /// Details of a result for programs, which the model does not see (LPP-CALL-17).
+    pub const DETAILS: &str = "dev.lemon/details";
     /// MCP's own, unprefixed key that asks for progress.
     pub const PROGRESS_TOKEN: &str = "progressToken";
 }

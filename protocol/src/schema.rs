@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::{
     CallToolParams, CallToolResult, CancelledParams, ConfigureParams, ErrorObject, HostOffer, InitializeParams,
-    InitializeResult, Kind, LEMON_ID, ListToolsParams, ListToolsResult, LogMessage, PluginAnswer, ProgressParams,
-    ProtocolVersion, RequestId, SessionClosed, SessionDelta, SessionInfo, SessionOpen, SessionRef, Settled,
-    ShutdownParams, Tool, ToolHints, Toolbox,
+    InitializeResult, Kind, LEMON_ID, ListToolsParams, ListToolsResult, LogMessage, PartialResult, PluginAnswer,
+    ProgressParams, ProtocolVersion, RequestId, SessionClosed, SessionDelta, SessionInfo, SessionOpen, SessionRef,
+    Settled, ShutdownParams, Tool, ToolHints, Toolbox,
 };
 
 /// The schema of every payload, as one document with a definition for each.
@@ -42,6 +42,7 @@ pub fn document() -> Value {
         CallToolResult,
         CancelledParams,
         ProgressParams,
+        PartialResult,
         LogMessage,
         SessionInfo,
         Toolbox,

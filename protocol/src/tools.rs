@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::id::RequestId;
 use crate::meta;
@@ -113,9 +113,11 @@ pub struct ContentBlock {
     pub members: Map<String, Value>,
 }
 
-/// The params of `notifications/progress`.
+/// The params of `notifications/progress`. Its `_meta` may have a [`PartialResult`] under [`meta::PARTIAL`], which is
+/// read apart: one that can't be read does not spoil the progress (LPP-PROG-12).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = add_partial)]
 pub struct ProgressParams {
     /// The token that the call carried.
     pub progress_token: RequestId<'static>,
@@ -127,6 +129,25 @@ pub struct ProgressParams {
     /// What is being done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+/// The result of a call so far, which takes the place of the one before it (LPP-PROG-09, LPP-PROG-10).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PartialResult {
+    /// What the model would see if the call ended now.
+    pub content: Vec<ContentBlock>,
+    /// Details for programs, of the plugin's own making.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// Says in the schema where a partial result stands.
+fn add_partial(schema: &mut schemars::Schema) {
+    let partial = json!({ "$ref": "#/$defs/PartialResult" });
+    let meta = json!({ "type": "object", "properties": { meta::PARTIAL: partial } });
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert("_meta".to_owned(), meta);
+    }
 }
 
 /// The params of `notifications/cancelled`.
