@@ -86,7 +86,8 @@ async fn make(
 }
 
 fn progress_line(tool: &str, note: &Progress) -> String {
-    let message = note.message.as_ref().map(|message| format!(" {}", message.capped(200))).unwrap_or_default();
+    let message = note.message.clone().or_else(|| last_line(note.partial.as_ref()?));
+    let message = message.map(|message| format!(" {}", message.capped(200))).unwrap_or_default();
     let amount = match note.total {
         Some(total) if total > 0.0 => {
             let percent = (note.progress / total * 100.0).clamp(0.0, 100.0);
@@ -95,6 +96,12 @@ fn progress_line(tool: &str, note: &Progress) -> String {
         _ => format!(" {}", note.progress),
     };
     format!("{}:{amount}{message}", errors::shown(tool))
+}
+
+/// The end of a partial result, which is what is new in it.
+fn last_line(partial: &ToolResult) -> Option<PluginText> {
+    let text = partial.texts().last()?;
+    text.raw().lines().map(str::trim).rfind(|line| !line.is_empty()).map(PluginText::new)
 }
 
 fn not_found(error: &CallError, request: &Call, setup: &Setup, host: &Host, output: &Output) -> Failure {

@@ -193,10 +193,10 @@ impl ToolCall {
     }
 
     /// Tells how far the call has got.
-    pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+    pub fn progress(&self, progress: Progress) {
         if let Some(notes) = &self.progress {
             // Nobody may be listening any more.
-            let _ = notes.send(Progress { progress, total, message: message.map(Into::into) });
+            let _ = notes.send(progress);
         }
     }
 

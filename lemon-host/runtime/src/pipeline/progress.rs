@@ -2,10 +2,11 @@
 
 use tokio::sync::broadcast;
 
+use super::result::ToolResult;
 use crate::report::PluginText;
 
 /// How far a call has got.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Progress {
     /// How far it is.
@@ -14,6 +15,36 @@ pub struct Progress {
     pub total: Option<f64>,
     /// What is being done.
     pub message: Option<PluginText>,
+    /// The whole result so far, which takes the place of the one before it.
+    pub partial: Option<ToolResult>,
+}
+
+impl Progress {
+    /// So far; only ever grows within a call.
+    pub fn new(progress: f64) -> Self {
+        Self { progress, ..Self::default() }
+    }
+
+    /// Says how far it will go.
+    #[must_use]
+    pub fn of(mut self, total: f64) -> Self {
+        self.total = Some(total);
+        self
+    }
+
+    /// Says what is being done.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<PluginText>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Shows the result as far as there is one.
+    #[must_use]
+    pub fn partial(mut self, so_far: ToolResult) -> Self {
+        self.partial = Some(so_far);
+        self
+    }
 }
 
 /// The progress notes of one call, until it ends. A reader that is slow misses the oldest ones.

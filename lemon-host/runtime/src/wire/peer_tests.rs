@@ -309,3 +309,31 @@ async fn what_the_other_side_says_is_told_without_secrets_and_not_endlessly() {
     assert!(message.raw().starts_with("[redacted] xxx") && message.raw().len() < 5000);
     assert_eq!(data, Some(json!({"key": "[redacted]"})));
 }
+
+#[tokio::test]
+async fn progress_may_bring_a_partial_result_and_a_bad_or_large_one_is_none() {
+    let (peer, mut other) = pair_with(64 * 1024, Limits { partial_result_bytes: 100, ..Limits::default() });
+    let (notes, mut heard) = tokio::sync::broadcast::channel(8);
+    let call = call(&peer, "{}", Outgoing { progress: Some(notes), ..Outgoing::default() });
+    let id = other.read().await["id"].clone();
+    let long = "x".repeat(100);
+    let partials = [
+        json!({ "content": [{ "type": "text", "text": "so far" }], "details": 1 }),
+        json!({ "content": 5 }),
+        json!({ "content": [{ "type": "text", "text": long }] }),
+    ];
+    for (progress, partial) in partials.iter().enumerate() {
+        let params =
+            json!({ "progressToken": id, "progress": progress, "_meta": { "dev.lemon/partial": partial, "other": 1 } });
+        other
+            .write(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }).to_string())
+            .await;
+    }
+    let first = heard.recv().await.unwrap().partial.unwrap();
+    assert_eq!(first.texts().map(|text| text.raw().to_owned()).collect::<String>(), "so far");
+    for _ in 1..partials.len() {
+        assert!(heard.recv().await.unwrap().partial.is_none());
+    }
+    assert_eq!(peer.noise().counts.get("partial_too_large"), Some(&1));
+    call.abort();
+}

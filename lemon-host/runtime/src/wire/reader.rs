@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 
 use lemon_protocol::{
     CancelledParams, ErrorObject, Kind, LineSplitter, Message, Piece, ProgressParams, RequestId, Settled, TopLevelId,
-    method,
+    meta, method,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ use super::peer::{Peer, PeerEvent, Stage};
 use super::pending::Unmatched;
 use super::trace::Direction;
 use crate::error::CallError;
-use crate::pipeline::Progress;
+use crate::pipeline::{Progress, ToolResult};
 use crate::report::PluginText;
 
 impl Peer {
@@ -244,10 +244,36 @@ impl Peer {
             RequestId::Number(token) => token,
             RequestId::Text(_) => 0,
         };
-        let note = Progress { progress, total, message: message.map(|message| self.told(&message)) };
+        let message = message.map(|message| self.told(&message));
+        let note = Progress { progress, total, message, partial: self.partial(text) };
         if !self.0.pending.progress(token, note) {
             self.note("late_progress", || format!("progress for {token}, which is not under way"));
         }
+    }
+
+    /// The partial result of a progress note; one that can't be read counts as none (LPP-PROG-12).
+    fn partial(&self, text: &str) -> Option<ToolResult> {
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow, rename = "_meta")]
+            meta: Meta<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Meta<'a> {
+            #[serde(borrow, rename = "dev.lemon/partial")]
+            partial: &'a RawValue,
+        }
+        debug_assert_eq!(meta::PARTIAL, "dev.lemon/partial");
+        // Most progress has none, and a look for the name is cheaper than a parse.
+        let Params { meta: Meta { partial } } = text.contains("_meta").then(|| serde_json::from_str(text).ok())??;
+        let (bytes, most) = (partial.get().len(), self.0.options.limits.partial_result_bytes);
+        if bytes > most {
+            self.note("partial_too_large", || {
+                format!("a partial result of {bytes} bytes; the limit is {most} (limits.partial_result_bytes)")
+            });
+            return None;
+        }
+        ToolResult::from_raw(partial.to_owned()).ok()
     }
 
     /// Reads the params of a notification; bad ones are noise.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::zoo::{PATIENCE, fault, text, until, within, zoo};
 use lemon_host::{
-    Approval, Approver, CallError, CallRequest, Caller, Class, Event, EventSink, Gate, Host, HostTool, SessionOptions,
-    TextCap, ToolCall, ToolFilter, ToolRegistry, ToolResult, Verdict,
+    Approval, Approver, CallError, CallRequest, Caller, Class, Event, EventSink, Gate, Host, HostTool, Progress,
+    SessionOptions, TextCap, ToolCall, ToolFilter, ToolRegistry, ToolResult, Verdict,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -337,7 +337,7 @@ fn endless(notes: &Notes) -> HostTool {
         let notes = notes.clone();
         async move {
             let _dropped = Dropped(notes.clone());
-            call.progress(1.0, Some(2.0), Some("half"));
+            call.progress(Progress::new(1.0).of(2.0).message("half").partial(ToolResult::text("so far")));
             call.cancelled().await;
             notes.add("told");
             std::future::pending::<ToolResult>().await
@@ -361,7 +361,8 @@ async fn a_tool_of_the_program_is_told_of_its_end_and_dropped_if_it_goes_on() {
     let mut progress = call.progress();
     let call = tokio::spawn(call.into_future());
     let note = progress.next().await.unwrap();
-    assert_eq!((note.progress, note.total), (1.0, Some(2.0)));
+    assert_eq!((note.progress, note.total, note.message.unwrap().raw()), (1.0, Some(2.0), "half"));
+    assert_eq!(text(Ok(note.partial.unwrap())), "so far");
     cancel.cancel();
     assert!(matches!(call.await.unwrap(), Err(CallError::Cancelled { .. })));
     until(|| notes.0.lock().unwrap().len() == 2).await;
