@@ -1,0 +1,245 @@
+//! From a line to what is done about it.
+
+use std::sync::{Arc, Mutex};
+
+use lemon_protocol::{ConfigureParams, ErrorObject, FaultKind, Kind, Message, Piece, RequestId, method};
+use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::Connection;
+use super::era::{CallParams, Era, ListParams, OnlyMeta};
+use super::message::{Empty, Marked, Notification, Refusal, ToolList, Version};
+use crate::context::{Call, Context, Level};
+use crate::progress::Progress;
+
+/// What a dialect does not have.
+fn no_method(method: &str) -> ErrorObject {
+    ErrorObject { code: ErrorObject::METHOD_NOT_FOUND, message: format!("there is no method {method}"), data: None }
+}
+
+/// Params that can't be read.
+pub(super) fn bad_params(error: impl std::fmt::Display) -> ErrorObject {
+    ErrorObject { code: ErrorObject::INVALID_PARAMS, message: format!("unacceptable params: {error}"), data: None }
+}
+
+/// Reads params; absent ones are `{}`. A struct could be read from a JSON array too, which params never are.
+pub(super) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, ErrorObject> {
+    let text = params.map_or("{}", RawValue::get);
+    if !text.starts_with('{') {
+        return Err(bad_params(serde_json::Error::custom("they are no object")));
+    }
+    serde_json::from_str(text).map_err(bad_params)
+}
+
+impl Connection {
+    pub(super) fn received(self: &Arc<Self>, piece: Piece<'_>) {
+        let line = match piece {
+            Piece::Line(line) => line,
+            Piece::Oversized { bytes, id, is_request } => {
+                if let Some(id) = id.filter(|_| is_request) {
+                    let text = format!("the request has {bytes} bytes, more than the {} that are read", super::INBOUND);
+                    self.refuse(&RequestId::Number(id), &ErrorObject::of(Kind::TooLarge, text));
+                }
+                return;
+            }
+        };
+        match Message::parse(line) {
+            Ok(Message::Request { id, method, params }) => {
+                if let Err(error) = self.request(&id, &method, params) {
+                    self.refuse(&id, &error);
+                }
+            }
+            Ok(Message::Notification { method, params }) => self.notified(&method, params),
+            Ok(Message::Response { id, outcome }) => self.pending.answer(id, outcome),
+            // Whoever sends a batch waits for an answer; other lines that are no messages are nobody's.
+            Err(fault) if fault.kind == FaultKind::Batch => {
+                let message = "a batch is not part of the protocol; send one message a line".to_owned();
+                let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None };
+                let _ = self.outbox.push_now(&Refusal { jsonrpc: Version::V2, id: None, error: &error }, self.limit());
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Answers a request, or starts what will. An error is the answer.
+    fn request(
+        self: &Arc<Self>,
+        id: &RequestId<'_>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), ErrorObject> {
+        // Before anything else, as it is by far the most frequent.
+        if method == method::TOOLS_CALL {
+            return self.call(id, params);
+        }
+        if method == method::INITIALIZE {
+            return self.initialize(id, params);
+        }
+        if method == method::TOOLS_LIST {
+            let params: ListParams<'_> = read(params)?;
+            let era = self.admit(&params.meta, false)?;
+            if params.cursor.is_some() {
+                return Err(bad_params("there is no page of that cursor"));
+            }
+            let tools = ToolList { tools: &self.definition.listed };
+            self.answer(id, Marked::list(era, &self.definition.server_info, tools));
+            return Ok(());
+        }
+        let OnlyMeta { meta } = read(params)?;
+        let only_modern = matches!(method, "server/discover" | "subscriptions/listen");
+        let era = match method {
+            method::PING if !self.is_modern(&meta)? => {
+                self.answer(id, Empty {});
+                return Ok(());
+            }
+            _ => self.admit(&meta, only_modern)?,
+        };
+        match (method, era) {
+            ("server/discover", Era::Modern) => self.discover(id),
+            ("subscriptions/listen", Era::Modern) => return self.listen(id, params),
+            ("logging/setLevel", Era::Lemon | Era::Legacy) => {
+                #[derive(Deserialize)]
+                struct Params {
+                    level: Level,
+                }
+                let Params { level } = read(params)?;
+                self.peer().log_level = level;
+                self.answer(id, Empty {});
+            }
+            (method::CONFIGURE, Era::Lemon) if self.definition.config.is_some() => return self.configure(id, params),
+            (method::SHUTDOWN, Era::Lemon) => {
+                self.peer().shutting_down = true;
+                let connection = self.clone();
+                self.spawn_request(id.clone().into_owned(), era, async move {
+                    connection.put_away().await;
+                    Ok(())
+                });
+            }
+            _ => return Err(no_method(method)),
+        }
+        Ok(())
+    }
+
+    /// The dialect of a request, and whether it may be answered now.
+    fn admit(&self, meta: &super::era::RequestMeta<'_>, only_modern: bool) -> Result<Era, ErrorObject> {
+        let mut peer = self.peer();
+        if peer.shutting_down {
+            return Err(ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end"));
+        }
+        peer.era(meta, only_modern)
+    }
+
+    /// Whether a ping is of the dialect that has none.
+    fn is_modern(&self, meta: &super::era::RequestMeta<'_>) -> Result<bool, ErrorObject> {
+        // A ping may come at any time, and a modern client that sends one without its keys is answered all the same.
+        Ok(meta.names_version() && self.peer().era(meta, false)? == Era::Modern)
+    }
+
+    fn call(self: &Arc<Self>, id: &RequestId<'_>, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let CallParams { name, arguments, meta } = read(params)?;
+        let era = self.admit(&meta, false)?;
+        let arguments = match arguments.map(RawValue::get) {
+            None => "{}",
+            Some(object) if object.starts_with('{') => object,
+            Some(_) => return Err(bad_params("arguments are no object")),
+        };
+        let Some(tool) = self.definition.tool(&name) else {
+            return Err(ErrorObject {
+                code: ErrorObject::INVALID_PARAMS,
+                message: format!("there is no tool {name}"),
+                data: Some(json!({ "kind": Kind::UnknownTool.as_str() })),
+            });
+        };
+        let session = match meta.session().filter(|_| era == Era::Lemon) {
+            None => None,
+            Some(named) => match self.sessions.get(named.handle) {
+                Some(session) => Some(session),
+                None => {
+                    let text = format!("session {} is not open", named.handle);
+                    return Err(ErrorObject::of(Kind::Stale, text));
+                }
+            },
+        };
+        let id = id.clone().into_owned();
+        let token = CancellationToken::new();
+        if !self.take(&id, &token) {
+            return Ok(());
+        }
+        let call = Arc::new(Call {
+            connection: self.clone(),
+            id,
+            era,
+            token,
+            progress: meta.progress_token().map(Progress::new),
+            session,
+            call_id: if era == Era::Lemon { meta.call() } else { None },
+            log_level: meta.log_level(),
+            over: Mutex::new(false),
+        });
+        // The arguments are read here, straight from the line, and the handler then runs on its own.
+        let handler = tool.start(arguments, Context::new(call.clone()));
+        let handler = handler.unwrap_or_else(|problem| Box::pin(std::future::ready(problem)));
+        self.tasks.spawn(self.clone().run(call, handler));
+        Ok(())
+    }
+
+    fn configure(self: &Arc<Self>, id: &RequestId<'_>, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let params: ConfigureParams = read(params)?;
+        let values = serde_json::Value::Object(params.values).to_string();
+        let connection = self.clone();
+        self.spawn_request(id.clone().into_owned(), Era::Lemon, async move {
+            let Some(declared) = &connection.definition.config else { return Ok(()) };
+            connection.config.configure(declared, &values).await.map_err(|error| {
+                let data = json!({ "pointer": error.pointer() }).as_object().cloned().unwrap_or_default();
+                ErrorObject::with(Kind::Config, error.message(), data)
+            })
+        });
+        Ok(())
+    }
+
+    /// Holds a stream of changes, of which there are none: what the plugin offers is fixed from its start. The client
+    /// ends it by a cancellation.
+    fn listen(self: &Arc<Self>, id: &RequestId<'_>, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "that it is there is all that matters")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            notifications: &'a RawValue,
+        }
+        let _: Params<'_> = read(params)?;
+        let id = id.clone().into_owned();
+        let subscription = json!({
+            "notifications": {},
+            "_meta": { "io.modelcontextprotocol/subscriptionId": id },
+        });
+        let token = CancellationToken::new();
+        if self.take(&id, &token) {
+            let method = "notifications/subscriptions/acknowledged";
+            let acknowledged = Notification { jsonrpc: Version::V2, method, params: subscription };
+            let _ = self.outbox.push_now(&acknowledged, self.limit());
+            let connection = self.clone();
+            self.tasks.spawn(async move {
+                token.cancelled().await;
+                connection.calls.settle(&id);
+            });
+        }
+        Ok(())
+    }
+
+    fn notified(self: &Arc<Self>, method: &str, params: Option<&RawValue>) {
+        let Some(params) = params else { return };
+        match method {
+            method::CANCELLED => {
+                if let Ok(cancelled) = serde_json::from_str::<lemon_protocol::CancelledParams>(params.get()) {
+                    self.calls.cancel(&cancelled.request_id);
+                }
+            }
+            method::SESSION if self.peer().offer.is_some() => self.sessions.told(params, self),
+            method::SESSION_CLOSED if self.peer().offer.is_some() => self.sessions.closed(params),
+            _ => {}
+        }
+    }
+}

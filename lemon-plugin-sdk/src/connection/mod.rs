@@ -1,0 +1,198 @@
+//! One connection: what both sides share, from the first byte to the last.
+//!
+//! A reader hands each line to [`dispatch`]; whatever needs time runs as a task of its own; all that goes out passes the
+//! [`outbox`]. The connection ends with its input, with an output that nobody reads, or when it is told to.
+
+pub(crate) mod calls;
+mod dispatch;
+pub(crate) mod era;
+mod handshake;
+pub(crate) mod message;
+pub(crate) mod outbox;
+mod pending;
+mod running;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lemon_protocol::{LineSplitter, RequestId, method};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::calls::Calls;
+use self::era::{Era, Peer};
+use self::message::{Log, Notification, Version};
+use self::outbox::{Outbox, Unsent};
+use self::pending::Pending;
+use crate::config::Config;
+use crate::context::Level;
+use crate::definition::Definition;
+use crate::error::ConfigError;
+use crate::session::Sessions;
+use crate::stdio::HostTeller;
+
+/// The longest line that is read (LPP-LIM-05).
+const INBOUND: usize = 16 << 20;
+/// The longest line that is sent to a client which does not say what it takes: some published ones break above it.
+const OUTBOUND: usize = 10 << 20;
+
+pub(crate) struct Connection {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) outbox: Outbox,
+    pub(crate) pending: Pending,
+    peer: Mutex<Peer>,
+    calls: Calls,
+    sessions: Sessions,
+    config: Config,
+    /// Handlers, each a task.
+    tasks: TaskTracker,
+    /// Handlers that still run are dropped.
+    abandon: CancellationToken,
+    /// Told of the host's process, to watch it.
+    host_process: Option<HostTeller>,
+    put_away: tokio::sync::OnceCell<()>,
+}
+
+/// How a connection is told to end, by a signal for example.
+pub(crate) struct Ending {
+    pub(crate) token: CancellationToken,
+    pub(crate) host_process: Option<HostTeller>,
+}
+
+/// How long handlers have to end once the connection does; then a moment is left for the last answers.
+const GRACE: Duration = Duration::from_millis(1_300);
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// Serves until the end of the input, of the output, or until told to end.
+pub(crate) async fn serve(
+    definition: Arc<Definition>,
+    mut input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    ending: Ending,
+) -> io::Result<()> {
+    let connection = Arc::new(Connection::new(definition, ending.host_process));
+    let mut writer = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.outbox.write_to(output).await }
+    });
+    let mut lines = LineSplitter::new(INBOUND);
+    let mut buffer = vec![0; 64 * 1024];
+    let ended = loop {
+        let read = tokio::select! {
+            biased;
+            () = ending.token.cancelled() => break Ok(()),
+            // Nobody reads the answers any more, or there are far too many.
+            _ = &mut writer => break Ok(()),
+            read = input.read(&mut buffer) => read,
+        };
+        match read {
+            Ok(0) => break Ok(()),
+            Ok(length) => lines.extend(&buffer[..length]),
+            Err(error) => break Err(error),
+        }
+        while let Some(piece) = lines.next_piece() {
+            connection.received(piece);
+        }
+    };
+    connection.end().await;
+    if !writer.is_finished() {
+        let _ = tokio::time::timeout(LAST_WORDS, &mut writer).await;
+        writer.abort();
+    }
+    ended
+}
+
+impl Connection {
+    fn new(definition: Arc<Definition>, host_process: Option<HostTeller>) -> Self {
+        Self {
+            definition,
+            outbox: Outbox::default(),
+            pending: Pending::default(),
+            peer: Mutex::default(),
+            calls: Calls::default(),
+            sessions: Sessions::default(),
+            config: Config::default(),
+            tasks: TaskTracker::new(),
+            abandon: CancellationToken::new(),
+            host_process,
+            put_away: tokio::sync::OnceCell::new(),
+        }
+    }
+
+    /// Lets handlers end, and ends those that do not.
+    async fn end(self: &Arc<Self>) {
+        self.calls.stop_all();
+        self.pending.close();
+        self.sessions.close_all();
+        self.tasks.spawn({
+            let connection = self.clone();
+            async move { connection.put_away().await }
+        });
+        self.tasks.close();
+        let _ = tokio::time::timeout(GRACE, self.tasks.wait()).await;
+        self.abandon.cancel();
+        // A dropped future takes a turn of the runtime; what blocks its thread is left to itself.
+        let _ = tokio::time::timeout(Duration::from_millis(50), self.tasks.wait()).await;
+        self.outbox.close();
+    }
+
+    /// Runs what the plugin wants to do before its end, once.
+    async fn put_away(&self) {
+        let run = async {
+            for handler in &self.definition.on_shutdown {
+                running::caught(handler()).await.ok();
+            }
+        };
+        self.put_away.get_or_init(|| run).await;
+    }
+
+    fn peer(&self) -> MutexGuard<'_, Peer> {
+        self.peer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the host answers that request (LPP-REV-01).
+    pub(crate) fn offers(&self, method: &str) -> bool {
+        self.peer().offer.as_ref().is_some_and(|offer| offer.methods.iter().any(|offered| offered == method))
+    }
+
+    /// The longest line that the other side reads.
+    pub(crate) fn limit(&self) -> usize {
+        match &self.peer().offer {
+            Some(offer) => usize::try_from(offer.max_message_bytes).unwrap_or(usize::MAX),
+            None => OUTBOUND,
+        }
+    }
+
+    /// The configuration in force.
+    pub(crate) fn config<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<T>, ConfigError> {
+        self.config.get(self.definition.config.as_ref())
+    }
+
+    /// Sends a notification that may be lost.
+    pub(crate) fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), Unsent> {
+        self.outbox.try_push(&Notification { jsonrpc: Version::V2, method, params }, self.limit())
+    }
+
+    /// Sends a notification that must arrive.
+    pub(crate) fn notify_now(&self, method: &str, params: &impl Serialize) {
+        let _ = self.outbox.push_now(&Notification { jsonrpc: Version::V2, method, params }, self.limit());
+    }
+
+    /// Sends a log message, unless the client wants only weightier ones.
+    pub(crate) fn log(&self, era: Era, level: Level, text: &str) {
+        if era != Era::Modern && level < self.peer().log_level {
+            return;
+        }
+        let logger = self.definition.name.as_str().into();
+        let _ = self.notify(method::MESSAGE, &Log { level: level.as_str(), logger, data: text });
+    }
+
+    /// Says that a cancelled handler has ended (LPP-CANCEL-07).
+    fn settled(&self, id: &RequestId<'static>) {
+        self.notify_now(method::SETTLED, &lemon_protocol::Settled { request_id: id.clone() });
+    }
+}

@@ -1,0 +1,202 @@
+//! What waits to be written: whole lines, bounded in bytes, all of it handed to the writer at once.
+//!
+//! Messages are serialised straight into the waiting bytes. Answers wait for room, control messages do not, and what
+//! may be lost (progress, logs) is dropped when there is none. A peer that reads nothing at all ends the connection.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+
+/// Above this, answers wait and what may be lost is dropped.
+const SOFT: usize = 8 << 20;
+/// Above this, the peer counts as not reading.
+const HARD: usize = 64 << 20;
+/// A buffer larger than this is given back once it is written.
+const KEEP: usize = 1 << 20;
+
+pub(crate) struct Outbox {
+    waiting: Mutex<Waiting>,
+    soft: usize,
+    hard: usize,
+    /// Something waits to be written, or the outbox is closed.
+    filled: Notify,
+    /// There is room again.
+    drained: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    /// Bytes that the writer has taken and not yet written.
+    taken: usize,
+    closed: bool,
+}
+
+/// Why a message did not go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsent {
+    /// It is longer than the peer takes.
+    TooLarge { bytes: usize },
+    /// Nothing is written any more.
+    Closed,
+    /// There is no room, and the message may be lost.
+    Full,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::bounded(SOFT, HARD)
+    }
+}
+
+impl Outbox {
+    fn bounded(soft: usize, hard: usize) -> Self {
+        Self { waiting: Mutex::default(), soft, hard, filled: Notify::new(), drained: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an answer, once there is room.
+    pub(crate) async fn push(&self, message: &impl Serialize, limit: usize) -> Result<(), Unsent> {
+        loop {
+            let drained = self.drained.notified();
+            tokio::pin!(drained);
+            drained.as_mut().enable();
+            match self.try_push(message, limit) {
+                Err(Unsent::Full) => drained.await,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Adds a message if there is room.
+    pub(crate) fn try_push(&self, message: &impl Serialize, limit: usize) -> Result<(), Unsent> {
+        self.add(message, limit, self.soft)
+    }
+
+    /// Adds a message that can't wait. The connection is closed when the peer has left far too much unread.
+    pub(crate) fn push_now(&self, message: &impl Serialize, limit: usize) -> Result<(), Unsent> {
+        let outcome = self.add(message, limit, self.hard);
+        if outcome == Err(Unsent::Full) {
+            self.close();
+        }
+        outcome
+    }
+
+    fn add(&self, message: &impl Serialize, limit: usize, room: usize) -> Result<(), Unsent> {
+        let mut waiting = self.lock();
+        if waiting.closed {
+            return Err(Unsent::Closed);
+        }
+        if waiting.lines.len() + waiting.taken > room {
+            return Err(Unsent::Full);
+        }
+        let start = waiting.lines.len();
+        let written = serde_json::to_writer(&mut waiting.lines, message);
+        let bytes = waiting.lines.len() - start;
+        if written.is_err() || bytes > limit {
+            waiting.lines.truncate(start);
+            return Err(Unsent::TooLarge { bytes });
+        }
+        waiting.lines.push(b'\n');
+        drop(waiting);
+        self.filled.notify_one();
+        Ok(())
+    }
+
+    /// Takes nothing more; what waits is still written.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.filled.notify_one();
+        self.drained.notify_waiters();
+    }
+
+    /// Writes until the outbox is closed and empty.
+    ///
+    /// # Errors
+    /// The peer's end is closed, or the system refuses to write.
+    pub(crate) async fn write_to(&self, mut output: impl AsyncWrite + Unpin) -> io::Result<()> {
+        let mut spare = Vec::new();
+        loop {
+            let lines = loop {
+                {
+                    let mut waiting = self.lock();
+                    waiting.taken = 0;
+                    if !waiting.lines.is_empty() {
+                        waiting.taken = waiting.lines.len();
+                        break std::mem::replace(&mut waiting.lines, std::mem::take(&mut spare));
+                    }
+                    if waiting.closed {
+                        return Ok(());
+                    }
+                }
+                self.drained.notify_waiters();
+                self.filled.notified().await;
+            };
+            output.write_all(&lines).await?;
+            output.flush().await?;
+            spare = lines;
+            spare.clear();
+            spare.shrink_to(KEEP);
+            self.lock().taken = 0;
+            self.drained.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_LIMIT: usize = usize::MAX;
+
+    #[tokio::test]
+    async fn what_is_too_long_leaves_no_bytes_behind() {
+        let outbox = Outbox::default();
+        assert_eq!(outbox.try_push(&"12345", 6), Err(Unsent::TooLarge { bytes: 7 }));
+        outbox.try_push(&"1234", 6).unwrap();
+        outbox.close();
+        let mut written = Vec::new();
+        outbox.write_to(&mut written).await.unwrap();
+        assert_eq!(written, b"\"1234\"\n");
+    }
+
+    #[tokio::test]
+    async fn answers_wait_for_room_and_what_may_be_lost_is_dropped() {
+        let outbox = std::sync::Arc::new(Outbox::bounded(1_000, 10_000));
+        let large = "x".repeat(1_000);
+        outbox.push(&large, NO_LIMIT).await.unwrap();
+        assert_eq!(outbox.try_push(&"progress", NO_LIMIT), Err(Unsent::Full));
+        outbox.push_now(&"pong", NO_LIMIT).unwrap();
+        let answer = tokio::spawn({
+            let outbox = outbox.clone();
+            async move { outbox.push(&"answer", NO_LIMIT).await }
+        });
+        let (reads, writes) = tokio::io::duplex(64);
+        let writer = tokio::spawn({
+            let outbox = outbox.clone();
+            async move { outbox.write_to(writes).await }
+        });
+        let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(reads));
+        assert_eq!(lines.next_line().await.unwrap().unwrap().len(), 1_002);
+        assert_eq!(lines.next_line().await.unwrap().unwrap(), "\"pong\"");
+        assert_eq!(lines.next_line().await.unwrap().unwrap(), "\"answer\"");
+        answer.await.unwrap().unwrap();
+        outbox.close();
+        writer.await.unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_peer_that_reads_nothing_ends_the_connection() {
+        let outbox = Outbox::bounded(1_000, 10_000);
+        let large = "x".repeat(10_000);
+        outbox.try_push(&large, NO_LIMIT).unwrap();
+        assert_eq!(outbox.push_now(&"pong", NO_LIMIT), Err(Unsent::Full));
+        assert_eq!(outbox.push_now(&"pong", NO_LIMIT), Err(Unsent::Closed));
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests that take their time: a task each, answered once, never when cancelled, and never the end of the process.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use lemon_protocol::{ErrorObject, Kind, RequestId};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::Connection;
+use super::calls::Owed;
+use super::era::Era;
+use super::message::{Answer, CallResult, Refusal, Version};
+use super::outbox::Unsent;
+use crate::context::Call;
+use crate::output::ToolOutput;
+use crate::tool::{Running, panicked};
+
+/// Runs a future; its panic is an error and not the end of the task.
+pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+impl Connection {
+    /// Runs a handler to its end and answers its call.
+    pub(super) async fn run(self: Arc<Self>, call: Arc<Call>, handler: Running) {
+        // The future is dropped with this statement, before anything is said of its end.
+        let output = tokio::select! {
+            biased;
+            output = caught(handler) => Some(output.unwrap_or_else(|panic| panicked(&*panic))),
+            () = self.abandoned(&call.token) => None,
+        };
+        match self.calls.settle(&call.id) {
+            Owed::Answer => {
+                if let Some(progress) = &call.progress {
+                    progress.flush(&call);
+                }
+                call.finish();
+                match output {
+                    Some(output) => self.answer_call(&call.id, call.era, output).await,
+                    None => self.refuse(&call.id, &ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end")),
+                }
+            }
+            Owed::Nothing => {
+                call.finish();
+                if call.era == Era::Lemon {
+                    self.settled(&call.id);
+                }
+            }
+        }
+    }
+
+    /// Answers a call with what its handler gave.
+    pub(super) async fn answer_call(&self, id: &RequestId<'static>, era: Era, output: ToolOutput) {
+        let limit = self.limit();
+        let server_info = &self.definition.server_info;
+        let answer = |output| {
+            let result = CallResult::of(output, era, server_info);
+            Answer { jsonrpc: Version::V2, id, result }
+        };
+        if let Err(Unsent::TooLarge { bytes }) = self.outbox.push(&answer(&output), limit).await {
+            let text = format!("the result has {bytes} bytes, more than the {limit} that a message may have");
+            let _ = self.outbox.push(&answer(&ToolOutput::error(text)), limit).await;
+        }
+    }
+
+    /// Works on a request other than a call. It is cancelled like one: its future is dropped.
+    pub(super) fn spawn_request<F>(self: &Arc<Self>, id: RequestId<'static>, era: Era, work: F)
+    where
+        F: Future<Output = Result<(), ErrorObject>> + Send + 'static,
+    {
+        let token = CancellationToken::new();
+        if !self.take(&id, &token) {
+            return;
+        }
+        let connection = self.clone();
+        self.tasks.spawn(async move {
+            let outcome = tokio::select! {
+                biased;
+                outcome = caught(work) => outcome.unwrap_or_else(|_| {
+                    Err(ErrorObject { code: ErrorObject::INTERNAL, message: "the plugin panicked".into(), data: None })
+                }),
+                () = connection.abandoned(&token) => {
+                    Err(ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end"))
+                }
+            };
+            match connection.calls.settle(&id) {
+                Owed::Answer => match outcome {
+                    Ok(()) => connection.answer(&id, super::message::Empty {}),
+                    Err(error) => connection.refuse(&id, &error),
+                },
+                Owed::Nothing if era == Era::Lemon => connection.settled(&id),
+                Owed::Nothing => {}
+            }
+        });
+    }
+
+    /// Until a handler that was told to stop has had its time for it.
+    async fn abandoned(&self, token: &CancellationToken) {
+        token.cancelled().await;
+        tokio::select! {
+            () = tokio::time::sleep(self.definition.cancel_grace) => {}
+            () = self.abandon.cancelled() => {}
+        }
+    }
+
+    /// Takes a request in hand; else it is refused.
+    pub(super) fn take(&self, id: &RequestId<'static>, token: &CancellationToken) -> bool {
+        use super::calls::Untaken;
+        let problem = match self.calls.insert(id.clone(), token.clone()) {
+            Ok(()) => return true,
+            Err(Untaken::SameId) => ErrorObject {
+                code: ErrorObject::INVALID_REQUEST,
+                message: format!("another request with the id {id} is in flight"),
+                data: None,
+            },
+            Err(Untaken::TooMany) => ErrorObject::of(Kind::Busy, "too many requests at once"),
+        };
+        self.refuse(id, &problem);
+        false
+    }
+
+    pub(super) fn answer(&self, id: &RequestId<'_>, result: impl Serialize) {
+        let _ = self.outbox.push_now(&Answer { jsonrpc: Version::V2, id, result }, self.limit());
+    }
+
+    pub(super) fn refuse(&self, id: &RequestId<'_>, error: &ErrorObject) {
+        let _ = self.outbox.push_now(&Refusal { jsonrpc: Version::V2, id: Some(id), error }, self.limit());
+    }
+}

@@ -1,0 +1,111 @@
+//! JSON Schemas of types: dialect 2020-12, an object at the root, nothing outside referred to (LPP-TOOL-04).
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+/// What a value of this type looks like when it is read: arguments, configuration.
+pub(crate) fn of_input<T: JsonSchema>() -> Result<Value, String> {
+    object(SchemaSettings::draft2020_12().for_deserialize(), &T::schema_name(), |generator| {
+        generator.into_root_schema_for::<T>()
+    })
+}
+
+/// What a value of this type looks like when it is written: structured results.
+pub(crate) fn of_output<T: JsonSchema>() -> Result<Value, String> {
+    object(SchemaSettings::draft2020_12().for_serialize(), &T::schema_name(), |generator| {
+        generator.into_root_schema_for::<T>()
+    })
+}
+
+fn object(
+    settings: SchemaSettings,
+    name: &str,
+    generate: impl FnOnce(schemars::SchemaGenerator) -> schemars::Schema,
+) -> Result<Value, String> {
+    let mut schema = generate(settings.into_generator()).to_value();
+    let described = describes_object(&schema, &schema);
+    let Some(root) = schema.as_object_mut().filter(|_| described) else {
+        return Err(format!("{name} is no object in JSON; use a struct with named fields"));
+    };
+    // The dialect is MCP's default, and the name of a Rust type tells a model nothing.
+    root.remove("$schema");
+    root.remove("title");
+    // Says what already holds, where only the branches of an enum said it.
+    root.insert("type".to_owned(), "object".into());
+    Ok(schema)
+}
+
+/// Whether all that fits the schema are objects.
+fn describes_object(schema: &Value, root: &Value) -> bool {
+    if let Some(kind) = schema.get("type") {
+        return kind == "object";
+    }
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let target = reference.strip_prefix('#').filter(|pointer| !pointer.is_empty());
+        return target.and_then(|pointer| root.pointer(pointer)).is_some_and(|target| describes_object(target, root));
+    }
+    let branches = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
+    branches
+        .is_some_and(|branches| !branches.is_empty() && branches.iter().all(|branch| describes_object(branch, root)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Where to go.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Trip {
+        /// The goal.
+        to: String,
+        #[serde(default)]
+        stops: Vec<Stop>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Stop {
+        minutes: Option<u32>,
+        then: Option<Box<Stop>>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "op", rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Edit {
+        Insert { text: String },
+        Delete,
+    }
+
+    #[test]
+    fn doc_comments_become_descriptions_and_references_stay_inside() {
+        let schema = of_input::<Trip>().unwrap();
+        assert_eq!(schema["description"], "Where to go.");
+        assert_eq!(schema["properties"]["to"]["description"], "The goal.");
+        assert_eq!(schema["required"], json!(["to"]));
+        assert_eq!(schema["properties"]["stops"]["items"]["$ref"], "#/$defs/Stop");
+        assert_eq!(schema["$defs"]["Stop"]["type"], "object");
+        assert!(schema.get("$schema").is_none() && schema.get("title").is_none());
+    }
+
+    #[test]
+    fn an_enum_whose_variants_are_objects_is_an_object() {
+        let schema = of_input::<Edit>().unwrap();
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["oneOf"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_by_name() {
+        for problem in [of_input::<String>(), of_input::<Vec<Trip>>(), of_output::<Option<Trip>>(), of_input::<Value>()]
+        {
+            let problem = problem.unwrap_err();
+            assert!(problem.contains("is no object in JSON"), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! What a plugin does, seen by the client in memory that plugins' own tests use.
+
+#![expect(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use lemon_plugin_sdk::testing::{Client, Error};
+use lemon_plugin_sdk::{
+    ConfigError, Context, ErrorObject, HostError, Json, JsonSchema, Kind, Level, NoArgs, Plugin, ServeError, Session,
+    Tool, ToolError, ToolOutput,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+
+#[derive(Deserialize, JsonSchema)]
+struct Numbers {
+    /// What to add up.
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Item {
+    value: i64,
+}
+
+/// A sum.
+#[derive(Serialize, Deserialize, JsonSchema, PartialEq, Debug)]
+struct Sum {
+    total: i64,
+}
+
+fn plugin() -> Plugin {
+    Plugin::new("test", "1.0.0")
+}
+
+/// A tool of the name `tool` with no arguments.
+fn with<Out, Fut>(handler: impl Fn(Context) -> Fut + Send + Sync + 'static) -> Plugin
+where
+    Out: lemon_plugin_sdk::IntoToolOutput,
+    Fut: Future<Output = Out> + Send + 'static,
+{
+    plugin().tool("tool", "", move |_: NoArgs, ctx: Context| handler(ctx))
+}
+
+async fn sum(args: Numbers, _: Context) -> Json<Sum> {
+    Json(Sum { total: args.items.iter().map(|item| item.value).sum() })
+}
+
+#[tokio::test]
+async fn a_typed_tool_lists_both_schemas_and_gives_its_result_as_value_and_text() {
+    let client = plugin().tool("sum", "Adds up.", sum).test_client().await.unwrap();
+    let tools = client.tools().await.unwrap();
+    assert_eq!(tools[0].input_schema["properties"]["items"]["description"], "What to add up.");
+    assert_eq!(tools[0].output_schema.as_ref().unwrap()["properties"]["total"]["type"], "integer");
+    let result = client.call("sum", json!({"items": [{"value": 40}, {"value": 2}]})).await.unwrap();
+    assert_eq!(result.structured(), Some(Sum { total: 42 }));
+    assert_eq!(result.text(), r#"{"total":42}"#);
+    assert!(!result.is_error());
+}
+
+#[tokio::test]
+async fn the_model_is_told_which_argument_does_not_fit() {
+    let client = plugin().tool("sum", "", sum).test_client().await.unwrap();
+    let told = async |arguments: Value| {
+        let result = client.call("sum", arguments).await.unwrap();
+        assert!(result.is_error());
+        result.text()
+    };
+    assert_eq!(
+        told(json!({"items": [{"value": 1}, {"value": "2"}]})).await,
+        r#"argument items[1].value: invalid type: string "2", expected i64"#
+    );
+    assert_eq!(told(json!({})).await, "the arguments do not fit: missing field `items`");
+}
+
+#[tokio::test]
+async fn an_unknown_tool_and_arguments_that_are_no_object_are_errors_of_the_protocol() {
+    let client = plugin().tool("sum", "", sum).test_client().await.unwrap();
+    let Err(Error::Refused(error)) = client.call("gone", json!({})).await else { panic!() };
+    assert_eq!((error.code, error.kind()), (-32602, Some(Kind::UnknownTool)));
+    for arguments in [json!([]), json!("x"), json!(null)] {
+        let Err(Error::Refused(error)) = client.call("sum", arguments).await else { panic!() };
+        assert_eq!(error.code, -32602);
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_plugin_is_told_before_it_serves() {
+    async fn text(_: String, _: Context) {}
+    async fn list(_: NoArgs, _: Context) -> Json<Vec<u8>> {
+        Json(Vec::new())
+    }
+    async fn none(_: NoArgs, _: Context) {}
+    let problem = async |plugin: Plugin| match plugin.test_client().await {
+        Err(Error::Plugin(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let argument = problem(plugin().tool("text", "", text)).await;
+    assert!(argument.starts_with("tool text: the type of its arguments: string is no object in JSON"), "{argument}");
+    assert!(problem(plugin().tool("list", "", list)).await.contains("the type of its result"));
+    assert!(problem(plugin().tool("a", "", none).tool("a", "", none)).await.contains("it is there twice"));
+    assert!(problem(plugin().tool("a tool", "", none)).await.contains("a tool's name has"));
+    assert!(matches!(plugin().tool("text", "", text).serve().await, Err(ServeError::Tool { .. })));
+}
+
+#[tokio::test]
+async fn errors_and_panics_are_results_that_the_model_reads() {
+    let plugin = plugin()
+        .tool("error", "", async |_: NoArgs, _: Context| {
+            let missing = std::fs::read_to_string("/nowhere");
+            Err::<String, ToolError>(anyhow::Error::new(missing.unwrap_err()).context("failed to read notes").into())
+        })
+        .tool("panic", "", async |_: NoArgs, _: Context| -> String { panic!("lost my marbles") })
+        .add_tool(Tool::blocking("blocking", "", |_: NoArgs, _| -> String { panic!("lost them again") }));
+    let client = plugin.test_client().await.unwrap();
+    for (tool, text) in [
+        ("error", "failed to read notes: No such file or directory (os error 2)"),
+        ("panic", "the tool panicked: lost my marbles"),
+        ("blocking", "the tool panicked: lost them again"),
+    ] {
+        let result = client.call(tool, json!({})).await.unwrap();
+        assert!(result.is_error());
+        assert_eq!(result.text(), text);
+    }
+}
+
+#[tokio::test]
+async fn calls_run_side_by_side_and_answer_in_any_order() {
+    let gate = Arc::new(Notify::new());
+    let client = plugin()
+        .tool("wait", "", {
+            let gate = gate.clone();
+            move |_: NoArgs, _: Context| {
+                let gate = gate.clone();
+                async move { gate.notified().await }
+            }
+        })
+        .tool("open", "", move |_: NoArgs, _: Context| std::future::ready(gate.notify_one()))
+        .test_client()
+        .await
+        .unwrap();
+    let waiting = client.start("wait", json!({}));
+    client.call("open", json!({})).await.unwrap();
+    client.request("ping", json!({})).await.unwrap();
+    waiting.result().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_only_grows_and_its_last_word_is_never_lost() {
+    let client = with(async |ctx: Context| {
+        for step in [1.0, 2.0, 2.0, 1.0, f64::NAN] {
+            ctx.progress(step, 100.0, "");
+        }
+        for step in 3..=100 {
+            ctx.progress(step, 100.0, format!("step {step}"));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        ctx.progress(101, None, "");
+    })
+    .test_client()
+    .await
+    .unwrap();
+    let progress = client.start("tool", json!({})).finished().await.progress;
+    let steps: Vec<f64> = progress.iter().map(|seen| seen.progress).collect();
+    assert!(steps.is_sorted_by(|a, b| a < b), "{steps:?}");
+    assert!(steps.len() < 25, "no more than a person can follow: {steps:?}");
+    assert_eq!(steps[..3], [1.0, 2.0, 3.0]);
+    assert_eq!(steps[steps.len() - 2..], [100.0, 101.0]);
+    assert_eq!(progress[steps.len() - 2].message.as_deref(), Some("step 100"));
+}
+
+#[tokio::test]
+async fn partial_results_are_for_lemon_hosts_only() {
+    let partial = || {
+        with(async |ctx: Context| {
+            ctx.progress(3, 5.0, "half");
+            ctx.partial(ToolOutput::text("one"));
+            ctx.partial(ToolOutput::text("one two"));
+            ToolOutput::text("one two three").details(json!({"words": 3}))
+        })
+    };
+    let client = partial().test_client().await.unwrap();
+    let done = client.start("tool", json!({})).finished().await;
+    let shown: Vec<_> = done.progress.iter().filter_map(|seen| seen.partial.clone()).collect();
+    assert_eq!(serde_json::to_value(&shown).unwrap()[1], json!([{"type": "text", "text": "one two"}]));
+    assert!(done.progress.iter().is_sorted_by(|a, b| a.progress < b.progress), "as MCP has it");
+    assert_eq!((done.progress[2].total, done.progress[2].message.as_deref()), (Some(5.0), Some("half")));
+    assert_eq!(done.outcome.unwrap().details(), Some(&json!({"words": 3})));
+
+    let client = Client::builder().plain_mcp().connect(partial()).await.unwrap();
+    let done = client.start("tool", json!({})).finished().await;
+    assert_eq!(done.progress.len(), 1);
+    assert_eq!(done.outcome.unwrap().details(), None);
+}
+
+#[tokio::test]
+async fn a_cancelled_handler_may_put_things_in_order_and_is_heard_of_once_it_has() {
+    let tidy = Arc::new(AtomicBool::new(false));
+    let client = with({
+        let tidy = tidy.clone();
+        move |ctx| {
+            let tidy = tidy.clone();
+            async move {
+                ctx.progress(1, None, "started");
+                ctx.cancelled().await;
+                tokio::task::yield_now().await;
+                tidy.store(true, Ordering::SeqCst);
+                "nobody reads this"
+            }
+        }
+    })
+    .test_client()
+    .await
+    .unwrap();
+    let call = client.start("tool", json!({}));
+    call.cancel();
+    assert!(matches!(call.finished().await.outcome, Err(Error::NoAnswer)));
+    assert!(tidy.load(Ordering::SeqCst), "settled is said at the handler's end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_ignores_its_cancellation_is_dropped_and_says_nothing_more() {
+    struct Dropped(Arc<AtomicBool>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let dropped = Arc::new(AtomicBool::new(false));
+    let (sender, mut kept) = mpsc::channel(1);
+    let client = with({
+        let dropped = dropped.clone();
+        move |ctx| {
+            let (guard, sender) = (Dropped(dropped.clone()), sender.clone());
+            async move {
+                let _guard = guard;
+                sender.send(ctx).await.unwrap();
+                pending::<()>().await;
+            }
+        }
+    })
+    .test_client()
+    .await
+    .unwrap();
+    let call = client.start("tool", json!({}));
+    let context = kept.recv().await.unwrap();
+    call.cancel();
+    assert!(matches!(call.finished().await.outcome, Err(Error::NoAnswer)));
+    assert!(dropped.load(Ordering::SeqCst));
+    context.log(Level::Error, "too late");
+    assert_eq!(context.host().tools().await, Err(HostError::NotOffered { method: "host/tools/list" }));
+    client.request("ping", json!({})).await.unwrap();
+    assert!(client.logs().is_empty());
+}
+
+#[tokio::test]
+async fn the_state_of_a_session_is_read_without_asking() {
+    let client = Client::builder().cwd("/srv/shop").state("model", "small").state("draft", "x").connect(with(
+        async |ctx: Context| {
+            let session = ctx.session().unwrap();
+            let model: Option<String> = session.get("model");
+            let draft: Option<String> = session.get("draft");
+            format!("{} {} {model:?} {draft:?}", ctx.cwd().display(), session.scope())
+        },
+    ));
+    let client = client.await.unwrap();
+    let text = async || client.call("tool", json!({})).await.unwrap().text();
+    assert_eq!(text().await, r#"/srv/shop main Some("small") Some("x")"#);
+    client.set_state("model", "large");
+    client.set_state("draft", Value::Null);
+    assert_eq!(text().await, r#"/srv/shop main Some("large") None"#);
+    client.close_session();
+    assert_eq!(client.call("tool", json!({})).await.unwrap_err().kind(), Some(Kind::Stale));
+}
+
+#[tokio::test]
+async fn a_plain_client_has_no_session_and_offers_nothing() {
+    let plugin = with(async |ctx: Context| {
+        let refused = ctx.host().call_tool("read_file", json!({})).await.unwrap_err();
+        format!("{} {} {:?} {refused}", ctx.session().is_none(), ctx.cwd().is_absolute(), ctx.call_id())
+    });
+    let client = Client::builder().plain_mcp().connect(plugin).await.unwrap();
+    let text = client.call("tool", json!({})).await.unwrap().text();
+    assert_eq!(text, "true true None the host does not offer host/tools/call");
+}
+
+#[tokio::test]
+async fn a_tool_calls_tools_of_others_through_the_host() {
+    let plugin = with(async |ctx: Context| {
+        let host = ctx.host();
+        let names: Vec<String> = host.tools().await?.into_iter().map(|tool| tool.name).collect();
+        let file = host.call_tool("read_file", json!({"path": "a.txt"})).await?;
+        let denied = host.call_tool("rm", json!({})).await.unwrap_err();
+        Ok::<_, ToolError>(format!("{names:?} {} {:?} {:?}", file.text(), denied.kind(), ctx.call_id()))
+    });
+    let host = |method: &str, params: Value| {
+        assert!(params["_meta"]["dev.lemon/parent"].is_i64(), "{params}");
+        match (method, params["name"].as_str()) {
+            ("host/tools/list", _) => Ok(json!({"tools": [{"name": "read_file", "inputSchema": {"type": "object"}}]})),
+            ("host/tools/call", Some("read_file")) => {
+                Ok(json!({"content": [{"type": "text", "text": params["arguments"]["path"]}]}))
+            }
+            _ => Err(ErrorObject::of(Kind::Denied, "the user said no")),
+        }
+    };
+    let client = Client::builder().host(host).connect(plugin).await.unwrap();
+    let result = client.call("tool", json!({})).await.unwrap();
+    assert_eq!(result.text(), r#"["read_file"] a.txt Some(Denied) Some("test-2")"#);
+}
+
+#[tokio::test]
+async fn work_in_the_background_belongs_to_a_session_and_ends_with_it() {
+    let (sender, mut sessions) = mpsc::channel::<Session>(1);
+    let plugin = with(move |ctx| {
+        let sender = sender.clone();
+        async move { sender.send(ctx.session().unwrap().clone()).await.unwrap() }
+    });
+    let host = |method: &str, params: Value| {
+        assert_eq!((method, &params["_meta"]["dev.lemon/session"]["handle"]), ("host/session/get", &json!(1)));
+        Ok(json!({"id": "test", "cwd": "/", "scope": "main", "state": {"n": 1}, "version": 7}))
+    };
+    let client = Client::builder().host(host).connect(plugin).await.unwrap();
+    client.call("tool", json!({})).await.unwrap();
+    let session = sessions.recv().await.unwrap();
+    assert_eq!(session.host().session().await.unwrap().version, 7);
+    client.close_session();
+    session.closed().await;
+    assert_eq!(session.host().session().await, Err(HostError::Over));
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Config {
+    #[schemars(extend("secret" = true))]
+    #[serde(default)]
+    key: String,
+    #[serde(default = "three")]
+    retries: u32,
+}
+
+fn three() -> u32 {
+    3
+}
+
+fn configured() -> Plugin {
+    with(async |ctx: Context| {
+        let config = ctx.config::<Config>()?;
+        Ok::<_, ToolError>(format!("{} {}", config.key, config.retries))
+    })
+    .check_config(
+        |config: &Config| {
+            if config.retries > 9 { Err(ConfigError::at("/retries", "nine are enough")) } else { Ok(()) }
+        },
+    )
+}
+
+#[tokio::test]
+async fn a_configuration_that_is_refused_leaves_the_one_before_in_force() {
+    let client = Client::builder().config(json!({"key": "k"})).connect(configured()).await.unwrap();
+    let text = async || client.call("tool", json!({})).await.unwrap().text();
+    assert_eq!(text().await, "k 3");
+    for (values, pointer) in [(json!({"retries": 10}), "/retries"), (json!({"key": 5}), "/key")] {
+        let Err(Error::Refused(error)) = client.configure(values).await else { panic!() };
+        assert_eq!((error.kind(), &error.data.unwrap()["pointer"]), (Some(Kind::Config), &json!(pointer)));
+    }
+    assert_eq!(text().await, "k 3");
+    client.configure(json!({"retries": 1})).await.unwrap();
+    assert_eq!(text().await, " 1");
+}
+
+#[tokio::test]
+async fn without_a_configuration_the_defaults_hold_and_what_has_none_is_told() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Needy {
+        key: String,
+    }
+    let client = Client::builder().plain_mcp().connect(configured()).await.unwrap();
+    assert_eq!(client.call("tool", json!({})).await.unwrap().text(), " 3");
+    let needy = with(async |ctx: Context| Ok::<_, ToolError>(ctx.config::<Needy>()?.key.clone())).config::<Needy>();
+    let client = Client::builder().plain_mcp().connect(needy).await.unwrap();
+    let result = client.call("tool", json!({})).await.unwrap();
+    assert_eq!(result.text(), "the client sent no configuration: missing field `key`");
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_says_so_and_the_connection_goes_on() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Large {
+        bytes: usize,
+    }
+    let plugin = plugin().tool("large", "", async |args: Large, _: Context| "x".repeat(args.bytes));
+    let client = Client::builder().max_message_bytes(10_000).connect(plugin).await.unwrap();
+    let result = client.call("large", json!({"bytes": 20_000})).await.unwrap();
+    assert!(result.is_error() && result.text().contains("more than the 10000"), "{}", result.text());
+    assert_eq!(client.call("large", json!({"bytes": 9_000})).await.unwrap().text().len(), 9_000);
+}
+
+#[tokio::test]
+async fn shutdown_lets_the_plugin_put_things_away_once_and_takes_no_new_calls() {
+    let count = Arc::new(AtomicU32::new(0));
+    let plugin = with(async |_: Context| ()).on_shutdown({
+        let count = count.clone();
+        move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            std::future::ready(())
+        }
+    });
+    let client = plugin.test_client().await.unwrap();
+    client.request("lemon/shutdown", json!({"reason": "exit"})).await.unwrap();
+    assert_eq!(client.call("tool", json!({})).await.unwrap_err().kind(), Some(Kind::ShuttingDown));
+    client.request("ping", json!({})).await.unwrap();
+    let client = with(async |_: Context| ()).test_client().await.unwrap();
+    client.shutdown().await.unwrap();
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn logs_reach_the_client_from_the_level_that_it_asked_for() {
+    let plugin = with(async |ctx: Context| {
+        ctx.log(Level::Info, "a detail");
+        ctx.log(Level::Warning, "a warning");
+    });
+    let client = Client::builder().plain_mcp().connect(plugin).await.unwrap();
+    client.request("logging/setLevel", json!({"level": "notice"})).await.unwrap();
+    client.call("tool", json!({})).await.unwrap();
+    let logs: Vec<_> = client.logs().into_iter().map(|log| (log.level, log.data)).collect();
+    assert_eq!(logs, [("warning".to_owned(), json!("a warning"))]);
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_tool_is_listed() {
+    let tool = Tool::new("look", "Looks.", async |_: NoArgs, _: Context| ())
+        .title("Look around")
+        .read_only(true)
+        .timeout(Duration::from_secs(5));
+    let client = plugin().add_tool(tool).test_client().await.unwrap();
+    let listed = serde_json::to_value(&client.tools().await.unwrap()[0]).unwrap();
+    assert_eq!(listed["title"], "Look around");
+    assert_eq!(listed["annotations"], json!({"readOnlyHint": true}));
+    assert_eq!(listed["_meta"]["dev.lemon/tool"], json!({"timeoutMs": 5000}));
+}
