@@ -25,10 +25,7 @@ async fn count(args: Count, ctx: Context) -> Result<String, ToolError> {
     for number in 1..=args.to {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(args.pause_ms)) => {}
-            () = ctx.cancelled() => {
-                eprintln!("stopped at {}", number - 1); // stderr is the plugin's log
-                return Err("cancelled".into());
-            }
+            () = ctx.cancelled() => return Err("cancelled".into()),
         }
         counted += &format!("{number} ");
         ctx.progress(number, f64::from(args.to), format!("counted to {number}"));

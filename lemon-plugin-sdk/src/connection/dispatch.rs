@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use lemon_protocol::{ConfigureParams, ErrorObject, FaultKind, Kind, Message, Piece, RequestId, method};
+use lemon_protocol::{
+    ConfigureParams, ErrorObject, FaultKind, Kind, Message, Piece, RequestId, ShutdownParams, method,
+};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::json;
@@ -111,6 +113,7 @@ impl Connection {
             }
             (method::CONFIGURE, Era::Lemon) if self.definition.config.is_some() => return self.configure(id, params),
             (method::SHUTDOWN, Era::Lemon) => {
+                read::<ShutdownParams>(params)?;
                 self.peer().shutting_down = true;
                 let connection = self.clone();
                 self.spawn_request(id.clone().into_owned(), era, async move {

@@ -130,7 +130,12 @@ impl Connection {
     }
 
     pub(super) fn answer(&self, id: &RequestId<'_>, result: impl Serialize) {
-        let _ = self.outbox.push_now(&Answer { jsonrpc: Version::V2, id, result }, self.limit());
+        let limit = self.limit();
+        let answer = Answer { jsonrpc: Version::V2, id, result };
+        if let Err(Unsent::TooLarge { bytes }) = self.outbox.push_now(&answer, limit) {
+            let text = format!("the result has {bytes} bytes, the limit is {limit}");
+            self.refuse(id, &ErrorObject::of(Kind::TooLarge, text));
+        }
     }
 
     pub(super) fn refuse(&self, id: &RequestId<'_>, error: &ErrorObject) {

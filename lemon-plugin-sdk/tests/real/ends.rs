@@ -1,0 +1,92 @@
+//! How a plugin ends: with its input, its output, its host, a signal; never with a handler.
+
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::process::{Process, command, text};
+
+pub(crate) fn the_end_of_the_input_ends_the_plugin() {
+    let ended = Process::start().end();
+    assert!(ended.status.success());
+    assert_eq!((ended.messages.len(), ended.stderr.as_str()), (0, ""));
+}
+
+pub(crate) fn a_call_that_ends_soon_after_the_input_is_still_answered() {
+    let mut process = Process::start();
+    process.call(1, "soon", json!({}));
+    process.call(2, "echo", json!({"text": "x"}));
+    process.write(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}");
+    let mut ended = process.end();
+    ended.messages.sort_by_key(|message| message["id"].as_u64());
+    assert_eq!(ended.messages.len(), 2, "what has no line end is no message");
+    assert_eq!(text(&ended.messages[0]), "as soon as I could");
+}
+
+pub(crate) fn a_handler_that_hangs_does_not_hold_up_the_end() {
+    let mut process = Process::start();
+    process.call(1, "hang", json!({}));
+    let ended = process.end();
+    assert!(ended.status.success());
+    assert_eq!(ended.messages[0]["error"]["data"]["kind"], "shutting_down");
+}
+
+pub(crate) fn a_handler_that_blocks_the_only_thread_does_not_hold_up_the_end() {
+    let mut process = Process::start();
+    process.call(1, "block", json!({}));
+    process.stderr_says("blocking");
+    assert!(process.end().status.success());
+}
+
+fn terminate(process: &Process) {
+    assert!(Command::new("kill").args(["-TERM", &process.pid()]).status().unwrap().success());
+}
+
+pub(crate) fn sigterm_ends_the_plugin() {
+    let mut process = Process::start();
+    process.call(1, "soon", json!({}));
+    process.ask("ping", json!({}));
+    terminate(&process);
+    let ended = process.wait();
+    assert!(ended.status.success(), "in order: its handlers were told");
+    assert_eq!(text(&ended.messages[0]), "as soon as I could");
+}
+
+pub(crate) fn sigterm_ends_a_plugin_whose_only_thread_is_blocked() {
+    let mut process = Process::start();
+    process.call(1, "block", json!({}));
+    process.stderr_says("blocking");
+    terminate(&process);
+    process.wait();
+}
+
+pub(crate) fn the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open() {
+    let mut host = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+    let mut process = Process::of_lemon(host.id());
+    process.ask("ping", json!({}));
+    host.kill().unwrap();
+    host.wait().unwrap();
+    // This test holds the pipe, as a process that the host left behind would.
+    assert!(process.wait().status.success());
+}
+
+pub(crate) fn an_output_that_nobody_reads_any_more_ends_the_plugin() {
+    let mut child = command().spawn().unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    // The plugin may be gone already at the second.
+    for _ in 0..2 {
+        let _ = std::io::Write::write_all(&mut input, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    }
+    assert!(child.wait().unwrap().success());
+    drop(input);
+}
+
+pub(crate) fn what_is_wrong_with_the_plugin_is_told_on_stderr() {
+    let mut command = command();
+    command.env("BROKEN", "1");
+    let ended = Process::of(command).wait();
+    assert_eq!(ended.status.code(), Some(1));
+    let expected = "Error: tool broken: the type of its arguments: uint32 is no object in JSON";
+    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
+}

@@ -1,0 +1,64 @@
+//! Real plugins in real processes: what their standard streams, signals and ends look like from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "the plugin is the child here, and nothing of the host takes part")]
+
+mod ends;
+mod eras;
+#[expect(clippy::print_stdout, clippy::print_stderr, clippy::exit, reason = "it does what plugins do by mistake")]
+mod plugin;
+mod process;
+mod vectors;
+mod wire;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    if std::env::var_os(process::AS_PLUGIN).is_some() {
+        plugin::run();
+        return;
+    }
+    macro_rules! tests {
+        ($($module:ident: $($name:ident),* $(,)?;)*) => {
+            vec![$($(Trial::test(concat!(stringify!($module), "::", stringify!($name)), || {
+                $module::$name();
+                Ok(())
+            }),)*)*]
+        };
+    }
+    let tests = tests! {
+        wire:
+            what_is_printed_goes_to_stderr_and_not_between_messages,
+            a_panic_is_told_on_stderr_and_the_process_lives,
+            two_hundred_calls_at_once_are_all_answered,
+            megabytes_pass_in_both_directions,
+            a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answered,
+            lines_that_are_no_messages_are_dropped,
+            a_ping_is_answered_while_calls_run,
+            streams_may_be_sockets_or_files;
+        ends:
+            the_end_of_the_input_ends_the_plugin,
+            a_call_that_ends_soon_after_the_input_is_still_answered,
+            a_handler_that_hangs_does_not_hold_up_the_end,
+            a_handler_that_blocks_the_only_thread_does_not_hold_up_the_end,
+            sigterm_ends_the_plugin,
+            sigterm_ends_a_plugin_whose_only_thread_is_blocked,
+            the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open,
+            an_output_that_nobody_reads_any_more_ends_the_plugin,
+            what_is_wrong_with_the_plugin_is_told_on_stderr;
+        eras:
+            a_client_without_lemon_is_answered_in_the_revision_that_it_asks_for,
+            a_lemon_host_is_answered_in_both_maps,
+            without_a_common_version_both_lists_are_named,
+            a_modern_client_discovers_lists_and_calls,
+            a_modern_request_has_its_keys_in_each_request,
+            another_modern_version_is_refused_with_the_one_that_is_spoken,
+            both_eras_may_be_mixed_in_one_process,
+            logs_of_a_modern_call_come_only_where_it_asks_for_them,
+            a_modern_client_listens_for_changes_until_it_cancels,
+            a_cancelled_call_is_not_answered_in_any_era;
+        vectors:
+            every_vector_of_the_protocol_is_taken_as_it_says;
+    };
+    libtest_mimic::run(&Arguments::from_args(), tests).exit();
+}

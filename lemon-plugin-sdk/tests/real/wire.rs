@@ -1,0 +1,127 @@
+//! The standard streams: nothing but messages, whatever the plugin does.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::unix::net::UnixStream;
+
+use serde_json::json;
+
+use crate::process::{Process, command, text};
+
+pub(crate) fn what_is_printed_goes_to_stderr_and_not_between_messages() {
+    let mut process = Process::start();
+    process.call(1, "print", json!({}));
+    assert_eq!(text(&process.next()), "0 lines, true", "its stdin is empty");
+    process.call(2, "echo", json!({"text": "after"}));
+    assert_eq!(text(&process.next()), "after");
+    let ended = process.end();
+    assert!(ended.messages.is_empty());
+    for printed in ["printed by the plugin\n", "printed by a child\n", "a line without its end"] {
+        assert!(ended.stderr.contains(printed), "{}", ended.stderr);
+    }
+}
+
+pub(crate) fn a_panic_is_told_on_stderr_and_the_process_lives() {
+    let mut process = Process::start();
+    process.call(1, "panic", json!({"text": "no way"}));
+    let answer = process.next();
+    assert_eq!(answer["result"]["isError"], true);
+    assert_eq!(text(&answer), "the tool panicked: no way");
+    process.call(2, "echo", json!({"text": "alive"}));
+    assert_eq!(text(&process.next()), "alive");
+    assert!(process.end().stderr.contains("no way"));
+}
+
+pub(crate) fn two_hundred_calls_at_once_are_all_answered() {
+    let mut process = Process::start();
+    let lines: String = (0..200)
+        .map(|id| {
+            let params = json!({"name": "echo", "arguments": {"text": id.to_string()}});
+            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string() + "\n"
+        })
+        .collect();
+    process.write(lines.as_bytes());
+    let mut answered = BTreeSet::new();
+    for _ in 0..200 {
+        let answer = process.next();
+        assert_eq!(text(&answer), answer["id"].to_string());
+        assert!(answered.insert(answer["id"].as_u64()));
+    }
+    assert_eq!(answered.len(), 200);
+}
+
+pub(crate) fn megabytes_pass_in_both_directions() {
+    let mut process = Process::start();
+    let large = "é🍋".repeat(1 << 20);
+    process.call(1, "echo", json!({"text": large}));
+    assert!(text(&process.next()) == large);
+    process.call(2, "echo", json!({"text": "x".repeat(12 << 20)}));
+    let answer = process.next();
+    assert_eq!(answer["result"]["isError"], true, "published clients break above ten");
+    assert!(text(&answer).contains("more than the 10485760"));
+}
+
+pub(crate) fn a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answered() {
+    let mut process = Process::start();
+    process.call(1, "echo", json!({"text": "x".repeat(16 << 20)}));
+    let refused = process.next();
+    assert_eq!((refused["id"].as_u64(), &refused["error"]["data"]["kind"]), (Some(1), &json!("too_large")));
+    assert_eq!(process.ask("ping", json!({}))["result"], json!({}));
+}
+
+pub(crate) fn lines_that_are_no_messages_are_dropped() {
+    let mut process = Process::start();
+    process.write(
+        b"\n\r\n   \nnot json\n{\"jsonrpc\":\"2.0\"}\n\xff\xfe\n42\n{\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\n",
+    );
+    process.line(r#"{"jsonrpc":"2.0","id":99,"result":{}}"#);
+    process.notify("notifications/unknown", json!({"a": 1}));
+    process.notify("notifications/cancelled", json!({"requestId": 77}));
+    process.notify("notifications/cancelled", json!("nonsense"));
+    assert_eq!(process.ask("ping", json!({}))["result"], json!({}));
+    process.line(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#);
+    let batch = process.next();
+    assert_eq!((&batch["id"], &batch["error"]["code"]), (&json!(null), &json!(-32600)));
+    assert_eq!(process.ask("resources/list", json!({}))["error"]["code"], -32601);
+    assert_eq!(process.ask("lemon/shutdown", json!({}))["error"]["code"], -32601, "it is for Lemon hosts");
+    process.write("{\"jsonrpc\":\"2.0\",\"id\":\"ü\",\"method\":\"ping\"}\r\n".as_bytes());
+    assert_eq!(process.next(), json!({"jsonrpc": "2.0", "id": "ü", "result": {}}));
+    assert!(process.end().status.success());
+}
+
+pub(crate) fn a_ping_is_answered_while_calls_run() {
+    let mut process = Process::start();
+    process.call(1, "hang", json!({}));
+    assert_eq!(process.ask("ping", json!({}))["result"], json!({}));
+    process.call(1, "echo", json!({"text": "again"}));
+    assert_eq!(process.next()["error"]["code"], -32600, "an id in flight is not used twice");
+}
+
+pub(crate) fn streams_may_be_sockets_or_files() {
+    let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    let answer = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+
+    // As Node starts its children.
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut command_ = command();
+    command_.stdin(std::os::fd::OwnedFd::from(theirs.try_clone().unwrap())).stdout(std::os::fd::OwnedFd::from(theirs));
+    let mut child = command_.spawn().unwrap();
+    drop(command_);
+    ours.write_all(request.as_bytes()).unwrap();
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut read = String::new();
+    ours.read_to_string(&mut read).unwrap();
+    assert_eq!(read, answer);
+    assert!(child.wait().unwrap().success());
+
+    let (mut input, mut output) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+    input.write_all(request.as_bytes()).unwrap();
+    input.rewind().unwrap();
+    let file = |file: &File| file.try_clone().unwrap();
+    assert!(command().stdin(file(&input)).stdout(file(&output)).status().unwrap().success());
+    output.rewind().unwrap();
+    let mut read = String::new();
+    output.read_to_string(&mut read).unwrap();
+    assert_eq!(read, answer);
+}
