@@ -4,4 +4,5 @@
 
 mod processes;
 mod published_servers;
+mod rust_sdk;
 mod support;

@@ -6,7 +6,7 @@ use crate::support::{Lemon, run};
 use serde_json::Value;
 
 /// A program that `tests/run` installed.
-fn installed(path: &str) -> String {
+pub(crate) fn installed(path: &str) -> String {
     let environment = std::env::var_os("LEMON_TEST_ENV")
         .map_or_else(|| PathBuf::from(crate::support::root("target/test-env")), PathBuf::from);
     let program = environment.join(path);
