@@ -66,7 +66,6 @@ fn check(saw: &Value, version: &str) {
     assert_eq!(saw["wrong"], json!([true, "argument name: invalid type: integer `5`, expected a string"]));
     assert_eq!(saw["unknown"], -32602);
     assert_eq!(saw["counted"], "1 2 3");
-    // One of the clients leaves out progress that it reads together with the answer.
     assert_eq!(saw["progress"][0][2], "counted to 1");
     assert_eq!((&saw["cancelled"], &saw["after"]), (&json!(true), &json!("1")), "and the plugin lives");
 }
