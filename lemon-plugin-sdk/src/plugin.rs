@@ -6,6 +6,7 @@ use std::time::Duration;
 use lemon_protocol::Implementation;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Declared;
 use crate::connection::{self, Ending};
@@ -199,7 +200,10 @@ impl Plugin {
         let watching = |source| ServeError::Io { action: "watch for the end", source };
         let watch = stdio::Watch::start(wire.input_end).map_err(watching)?;
         let ending = Ending { token: watch.ending(), host_process: Some(watch.host_teller().map_err(watching)?) };
-        let outcome = connection::serve(definition, wire.input, wire.output, ending).await;
+        // A task, and not part of what the caller awaits: a runtime prefers that to tasks, and handlers are tasks.
+        let serving = connection::serve(definition, wire.input, wire.output, ending);
+        let outcome = AbortOnDropHandle::new(tokio::spawn(serving)).await;
+        let outcome = outcome.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         outcome.map_err(|source| ServeError::Io { action: "read stdin", source })
     }
 

@@ -8,6 +8,7 @@ use lemon_protocol::{RequestId, method};
 use tokio::time::Instant;
 
 use crate::connection::message::{self, Partial, PartialMeta};
+use crate::connection::outbox::Unsent;
 use crate::context::Call;
 use crate::output::ToolOutput;
 
@@ -106,16 +107,20 @@ impl Progress {
         }
     }
 
+    /// Progress may be lost where there is no room, and a partial result that is too large is not shown.
     fn send(&self, call: &Call, note: &Note) {
-        let meta = note.partial.as_ref().map(|output| PartialMeta { partial: Partial::of(output) });
-        let params = message::Progress {
-            progress_token: &self.token,
-            progress: note.progress,
-            total: note.total,
-            message: note.message.as_deref(),
-            meta,
+        let send = |partial: Option<&ToolOutput>| {
+            let params = message::Progress {
+                progress_token: &self.token,
+                progress: note.progress,
+                total: note.total,
+                message: note.message.as_deref(),
+                meta: partial.map(|output| PartialMeta { partial: Partial::of(output) }),
+            };
+            call.while_live(|| call.connection.notify(method::PROGRESS, &params))
         };
-        // Progress may be lost where there is no room, and a partial result that is too large can't be shown.
-        let _ = call.while_live(|| call.connection.notify(method::PROGRESS, &params));
+        if let Some(Err(Unsent::TooLarge { .. })) = send(note.partial.as_ref()) {
+            send(None);
+        }
     }
 }

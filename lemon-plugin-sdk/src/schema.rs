@@ -33,7 +33,27 @@ fn object(
     root.remove("title");
     // Says what already holds, where only the branches of an enum said it.
     root.insert("type".to_owned(), "object".into());
+    drop_rust_formats(&mut schema);
     Ok(schema)
+}
+
+/// Takes out the formats of Rust's own integers, such as `uint32`, for which some models' APIs refuse a tool. The bounds
+/// that they stand for are in the schema too.
+fn drop_rust_formats(schema: &mut Value) {
+    const KNOWN: [&str; 2] = ["int32", "int64"];
+    match schema {
+        Value::Object(members) => {
+            let integer = members.get("type").is_some_and(|kind| {
+                kind == "integer" || kind.as_array().is_some_and(|kinds| kinds.contains(&"integer".into()))
+            });
+            if integer && members.get("format").and_then(Value::as_str).is_some_and(|format| !KNOWN.contains(&format)) {
+                members.remove("format");
+            }
+            members.values_mut().for_each(drop_rust_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_rust_formats),
+        _ => {}
+    }
 }
 
 /// Whether all that fits the schema are objects.
@@ -90,6 +110,10 @@ mod tests {
         assert_eq!(schema["required"], json!(["to"]));
         assert_eq!(schema["properties"]["stops"]["items"]["$ref"], "#/$defs/Stop");
         assert_eq!(schema["$defs"]["Stop"]["type"], "object");
+        assert_eq!(
+            schema["$defs"]["Stop"]["properties"]["minutes"],
+            json!({"type": ["integer", "null"], "minimum": 0})
+        );
         assert!(schema.get("$schema").is_none() && schema.get("title").is_none());
     }
 

@@ -199,6 +199,34 @@ async fn partial_results_are_for_lemon_hosts_only() {
 }
 
 #[tokio::test]
+async fn a_partial_result_that_is_too_large_leaves_the_progress() {
+    let plugin = with(async |ctx: Context| {
+        ctx.progress(1, None, "");
+        ctx.partial(ToolOutput::text("x".repeat(20_000)));
+    });
+    let client = Client::builder().max_message_bytes(10_000).connect(plugin).await.unwrap();
+    let progress = client.start("tool", json!({})).finished().await.progress;
+    assert_eq!(progress.len(), 2);
+    assert!(progress.iter().all(|seen| seen.partial.is_none()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_with_threads_does_as_well() {
+    let plugin = plugin().tool("sum", "", sum).add_tool(Tool::blocking("block", "", |_: NoArgs, ctx: Context| {
+        ctx.progress(1, None, "");
+        std::thread::current().name().map(str::to_owned).unwrap_or_default()
+    }));
+    let client = plugin.test_client().await.unwrap();
+    let calls: Vec<_> = (0..500).map(|n| client.start("sum", json!({"items": [{"value": n}]}))).collect();
+    for (n, call) in calls.into_iter().enumerate() {
+        assert_eq!(call.result().await.unwrap().structured::<Sum>().unwrap().total, n as i64);
+    }
+    for call in (0..20).map(|_| client.start("block", json!({}))).collect::<Vec<_>>() {
+        assert_eq!(call.finished().await.progress.len(), 1, "progress comes before the answer");
+    }
+}
+
+#[tokio::test]
 async fn a_cancelled_handler_may_put_things_in_order_and_is_heard_of_once_it_has() {
     let tidy = Arc::new(AtomicBool::new(false));
     let client = with({

@@ -67,6 +67,9 @@ pub(crate) struct Ending {
 const GRACE: Duration = Duration::from_millis(1_300);
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
+/// So many lines are taken in before handlers have a turn.
+const BATCH: usize = 64;
+
 /// Serves until the end of the input, of the output, or until told to end.
 pub(crate) async fn serve(
     definition: Arc<Definition>,
@@ -94,8 +97,14 @@ pub(crate) async fn serve(
             Ok(length) => lines.extend(&buffer[..length]),
             Err(error) => break Err(error),
         }
+        let mut taken = 0;
         while let Some(piece) = lines.next_piece() {
             connection.received(piece);
+            taken += 1;
+            // Handlers have their turn while a client sends thousands of calls in one go.
+            if taken % BATCH == 0 {
+                tokio::task::yield_now().await;
+            }
         }
     };
     connection.end().await;

@@ -31,6 +31,7 @@ fn main() {
             what_is_printed_goes_to_stderr_and_not_between_messages,
             a_panic_is_told_on_stderr_and_the_process_lives,
             two_hundred_calls_at_once_are_all_answered,
+            twenty_thousand_calls_in_one_go_are_not_too_many,
             megabytes_pass_in_both_directions,
             a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answered,
             lines_that_are_no_messages_are_dropped,

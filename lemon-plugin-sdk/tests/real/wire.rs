@@ -33,22 +33,29 @@ pub(crate) fn a_panic_is_told_on_stderr_and_the_process_lives() {
     assert!(process.end().stderr.contains("no way"));
 }
 
-pub(crate) fn two_hundred_calls_at_once_are_all_answered() {
+fn all_at_once(count: usize) {
     let mut process = Process::start();
-    let lines: String = (0..200)
+    let calls: String = (0..count)
         .map(|id| {
             let params = json!({"name": "echo", "arguments": {"text": id.to_string()}});
             json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string() + "\n"
         })
         .collect();
-    process.write(lines.as_bytes());
+    process.write(calls.as_bytes());
     let mut answered = BTreeSet::new();
-    for _ in 0..200 {
+    for _ in 0..count {
         let answer = process.next();
         assert_eq!(text(&answer), answer["id"].to_string());
         assert!(answered.insert(answer["id"].as_u64()));
     }
-    assert_eq!(answered.len(), 200);
+}
+
+pub(crate) fn two_hundred_calls_at_once_are_all_answered() {
+    all_at_once(200);
+}
+
+pub(crate) fn twenty_thousand_calls_in_one_go_are_not_too_many() {
+    all_at_once(20_000);
 }
 
 pub(crate) fn megabytes_pass_in_both_directions() {
