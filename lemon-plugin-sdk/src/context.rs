@@ -13,7 +13,7 @@ use crate::connection::era::Era;
 use crate::error::ConfigError;
 use crate::host::Host;
 use crate::output::ToolOutput;
-use crate::progress::Progress;
+use crate::progress::{Amount, Progress, Total};
 use crate::session::Session;
 
 /// One running call. It can be cloned and moved into tasks; once the call is over it sends nothing more.
@@ -133,15 +133,17 @@ impl Context {
     /// out, but never the last one.
     ///
     /// ```
-    /// # fn handler(ctx: lemon_plugin_sdk::Context) {
-    /// ctx.progress(3, 10.0, "src/main.rs");
-    /// ctx.progress(4, None, "");
+    /// # fn handler(ctx: lemon_plugin_sdk::Context, files: Vec<String>) {
+    /// for (done, file) in files.iter().enumerate() {
+    ///     ctx.progress(done, files.len(), file);
+    /// }
+    /// ctx.progress(files.len(), None, "");
     /// # }
     /// ```
-    pub fn progress(&self, done: impl Into<f64>, total: impl Into<Option<f64>>, message: impl Into<String>) {
+    pub fn progress(&self, done: impl Amount, total: impl Total, message: impl Into<String>) {
         let message = Some(message.into()).filter(|text| !text.is_empty());
         if let Some(progress) = &self.call.progress {
-            progress.report(&self.call, done.into(), total.into(), message);
+            progress.report(&self.call, done.amount(), total.total(), message);
         }
     }
 

@@ -55,6 +55,7 @@ pub use lemon_protocol::Kind;
 pub use lemon_protocol::{ErrorObject, SessionInfo};
 pub use output::{Content, IntoToolOutput, Json, Resource, ToolOutput};
 pub use plugin::Plugin;
+pub use progress::{Amount, Total};
 pub use result::CallResult;
 /// The derive and the trait that give a type its schema.
 pub use schemars::JsonSchema;

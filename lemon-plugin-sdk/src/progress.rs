@@ -12,6 +12,41 @@ use crate::connection::outbox::Unsent;
 use crate::context::Call;
 use crate::output::ToolOutput;
 
+/// A number that progress may be told in: any of Rust's usual ones.
+pub trait Amount {
+    /// The number as JSON has it.
+    fn amount(self) -> f64;
+}
+
+/// How far a call will go: a number, or `None` where it is not known.
+pub trait Total {
+    /// The number as JSON has it.
+    fn total(self) -> Option<f64>;
+}
+
+macro_rules! amounts {
+    ($($number:ty)*) => { $(
+        impl Amount for $number {
+            fn amount(self) -> f64 {
+                self as f64
+            }
+        }
+    )* };
+}
+amounts! { i32 i64 isize u8 u16 u32 u64 usize f32 f64 }
+
+impl<T: Amount> Total for T {
+    fn total(self) -> Option<f64> {
+        Some(self.amount())
+    }
+}
+
+impl Total for Option<f64> {
+    fn total(self) -> Option<f64> {
+        self
+    }
+}
+
 /// So many may follow each other at once; then one comes each [`INTERVAL`].
 const BURST: f64 = 16.0;
 /// How long the newest waits while others were sent just now.

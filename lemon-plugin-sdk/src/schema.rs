@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a value of this type looks like when it is read: arguments, configuration.
 pub(crate) fn of_input<T: JsonSchema>() -> Result<Value, String> {
@@ -33,6 +33,10 @@ fn object(
     root.remove("title");
     // Says what already holds, where only the branches of an enum said it.
     root.insert("type".to_owned(), "object".into());
+    // Some models' APIs refuse an object that names no members, not even none.
+    if !["oneOf", "anyOf", "$ref"].iter().any(|key| root.contains_key(*key)) {
+        root.entry("properties").or_insert_with(|| json!({}));
+    }
     drop_rust_formats(&mut schema);
     Ok(schema)
 }
@@ -73,7 +77,6 @@ fn describes_object(schema: &Value, root: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
-    use serde_json::json;
 
     use super::*;
 

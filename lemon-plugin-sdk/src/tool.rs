@@ -18,6 +18,7 @@ use crate::schema;
 
 /// The arguments of a tool that takes none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct NoArgs {}
 
 /// A tool with all that can be said of it. [`Plugin::tool`](crate::Plugin::tool) is the short way for most.

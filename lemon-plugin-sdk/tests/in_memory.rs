@@ -467,6 +467,7 @@ async fn what_is_said_of_a_tool_is_listed() {
         .timeout(Duration::from_secs(5));
     let client = plugin().add_tool(tool).test_client().await.unwrap();
     let listed = serde_json::to_value(&client.tools().await.unwrap()[0]).unwrap();
+    assert_eq!(listed["inputSchema"], json!({"type": "object", "properties": {}}));
     assert_eq!(listed["title"], "Look around");
     assert_eq!(listed["annotations"], json!({"readOnlyHint": true}));
     assert_eq!(listed["_meta"]["dev.lemon/tool"], json!({"timeoutMs": 5000}));

@@ -28,7 +28,7 @@ async fn count(args: Count, ctx: Context) -> Result<String, ToolError> {
             () = ctx.cancelled() => return Err("cancelled".into()),
         }
         counted += &format!("{number} ");
-        ctx.progress(number, f64::from(args.to), format!("counted to {number}"));
+        ctx.progress(number, args.to, format!("counted to {number}"));
         ctx.partial(ToolOutput::text(counted.trim_end()));
     }
     Ok(counted.trim_end().to_owned())

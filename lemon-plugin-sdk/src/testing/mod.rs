@@ -11,7 +11,7 @@
 //!
 //! fn plugin() -> Plugin {
 //!     Plugin::new("hello", "1.0.0").tool("greet", "Greets someone.", async |args: Greet, ctx: Context| {
-//!         ctx.progress(1, 2.0, "thinking");
+//!         ctx.progress(1, 2, "thinking");
 //!         format!("Hello, {}!", args.name)
 //!     })
 //! }
