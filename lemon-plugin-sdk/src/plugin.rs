@@ -192,6 +192,9 @@ impl Plugin {
 
     /// The same as [`run`](Self::run) on the runtime that the caller has.
     ///
+    /// It is meant for the last thing that a program does: the real standard streams do not come back, and SIGTERM has
+    /// no effect any more once it has returned.
+    ///
     /// # Errors
     /// The plugin is not defined as it has to be, or standard input or output can't be used.
     pub async fn serve(self) -> Result<(), ServeError> {

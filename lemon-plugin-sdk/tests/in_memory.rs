@@ -109,8 +109,7 @@ async fn what_is_wrong_with_a_plugin_is_told_before_it_serves() {
 async fn errors_and_panics_are_results_that_the_model_reads() {
     let plugin = plugin()
         .tool("error", "", async |_: NoArgs, _: Context| {
-            let missing = std::fs::read_to_string("/nowhere");
-            Err::<String, ToolError>(anyhow::Error::new(missing.unwrap_err()).context("failed to read notes").into())
+            anyhow::Context::context(std::fs::read_to_string("/nowhere"), "failed to read notes")
         })
         .tool("panic", "", async |_: NoArgs, _: Context| -> String { panic!("lost my marbles") })
         .add_tool(Tool::blocking("blocking", "", |_: NoArgs, _| -> String { panic!("lost them again") }));

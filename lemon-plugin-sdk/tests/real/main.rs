@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can not go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "the plugin is the child here, and nothing of the host takes part")]
 
+mod asks;
 mod ends;
 mod eras;
 #[expect(clippy::print_stdout, clippy::print_stderr, clippy::exit, reason = "it does what plugins do by mistake")]
@@ -47,6 +48,11 @@ fn main() {
             the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open,
             an_output_that_nobody_reads_any_more_ends_the_plugin,
             what_is_wrong_with_the_plugin_is_told_on_stderr;
+        asks:
+            after_a_gap_the_state_is_read_anew,
+            what_the_host_refuses_has_a_kind,
+            a_request_to_the_host_ends_with_the_call_that_it_was_for,
+            nothing_is_asked_that_the_host_does_not_offer;
         eras:
             a_client_without_lemon_is_answered_in_the_revision_that_it_asks_for,
             a_lemon_host_is_answered_in_both_maps,

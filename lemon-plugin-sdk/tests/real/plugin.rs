@@ -42,6 +42,13 @@ pub(crate) fn run() {
             ctx.cancelled().await;
             ToolOutput::text("as soon as I could")
         })
+        .tool("state", "Says what the session's state is.", async |_: NoArgs, ctx: Context| {
+            serde_json::to_string(&ctx.session().unwrap().state().as_deref()).unwrap()
+        })
+        .tool("ask", "Asks the host for its tools.", async |_: NoArgs, ctx: Context| match ctx.host().tools().await {
+            Ok(tools) => format!("{} tools", tools.len()),
+            Err(error) => format!("{:?}: {error}", error.kind()),
+        })
         .tool("log", "Logs.", async |args: Text, ctx: Context| {
             ctx.log(Level::Info, &args.text);
             ctx.log(Level::Error, &args.text);
