@@ -28,8 +28,8 @@ fn the_ten_lines_are_a_lemon_plugin() {
     let ran = run(lemon.command().args(["--plugin", &plugin, "call", "greet", "name=Ann"]));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello, Ann!\n"), "{}", ran.stderr);
     let ran = run(lemon.command().args(["--plugin", &plugin, "call", "greet"]));
-    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stdout.contains("missing field `name`"), "{}", ran.stdout);
+    assert_eq!(ran.code, Some(2), "the host knows the schema: {}", ran.stderr);
+    assert!(ran.stderr.contains(r#"missing required argument "name""#), "{}", ran.stderr);
     let ran = run(lemon.command().args(["--plugin", &plugin, "status", "--json"]));
     let status: Value = serde_json::from_str(&ran.stdout).unwrap();
     let plugin = &status["status"]["plugins"][0];
@@ -44,6 +44,8 @@ fn a_slow_tool_shows_what_it_has_and_stops_when_its_time_is_over() {
     let ran = run(lemon.command().args(["--plugin", &plugin, "--trace", "call", "count", "to=3", "pause_ms=1"]));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1 2 3\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("counted to 3") && ran.stderr.contains("dev.lemon/partial"), "{}", ran.stderr);
+    let ran = run(lemon.command().args(["--plugin", &plugin, "call", "count", "to=1000001"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "a million is far enough\n"), "{}", ran.stderr);
     let endless = ["--trace", "call", "count", "to=1000000", "pause_ms=10", "--timeout", "1"];
     let ran = run(lemon.command().args(["--plugin", &plugin]).args(endless));
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
