@@ -40,7 +40,7 @@ impl Connection {
             result["instructions"] = Value::from(instructions.as_str());
         }
         if let (Some(offer), Some(watch)) = (&offer, &self.host_process) {
-            watch.tell(offer.process.clone());
+            watch.tell(&offer.process);
         }
         {
             let mut peer = self.peer();

@@ -30,7 +30,7 @@ pub(crate) struct Watch {
 
 /// Tells the thread which process the host is.
 pub(crate) struct HostTeller {
-    host: mpsc::SyncSender<HostProcess>,
+    host: mpsc::SyncSender<HostDeath>,
     wake: UnixStream,
 }
 
@@ -66,9 +66,12 @@ impl Drop for Watch {
 }
 
 impl HostTeller {
-    /// There is one host for the life of the process: what comes after the first changes nothing.
-    pub(crate) fn tell(&self, host: HostProcess) {
-        if self.host.try_send(host).is_ok() {
+    /// Looks the host up here and not on the thread: until its `initialize` is answered, it lives. There is one host
+    /// for the life of the process: what comes after the first changes nothing.
+    pub(crate) fn tell(&self, host: &HostProcess) {
+        if let Some(death) = HostDeath::of(host)
+            && self.host.try_send(death).is_ok()
+        {
             let _ = (&self.wake).write(&[0]);
         }
     }
@@ -78,7 +81,7 @@ struct Thread {
     input_end: OwnedFd,
     terminated: UnixStream,
     woken: UnixStream,
-    told: mpsc::Receiver<HostProcess>,
+    told: mpsc::Receiver<HostDeath>,
     host: Option<HostDeath>,
     ending: CancellationToken,
 }
@@ -118,7 +121,7 @@ impl Thread {
                 if !matches!(self.woken.read(&mut [0; 8]), Ok(1..)) {
                     return None;
                 }
-                self.host = self.host.take().or_else(|| HostDeath::of(&self.told.try_recv().ok()?));
+                self.host = self.host.take().or_else(|| self.told.try_recv().ok());
             } else if self.host.as_ref().is_some_and(HostDeath::happened) {
                 self.ending.cancel();
                 return Some(LAST_MOMENT);
