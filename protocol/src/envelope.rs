@@ -199,6 +199,10 @@ impl<'a> Members<'a> {
 
 /// A JSON string's text, borrowed where it has no escapes.
 fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    // Trying costs more than the whole rest of a small message: the error is made, formatted and read again.
+    if !raw.get().starts_with('"') {
+        return None;
+    }
     match serde_json::from_str::<&str>(raw.get()) {
         Ok(text) => Some(Cow::Borrowed(text)),
         Err(_) => serde_json::from_str::<String>(raw.get()).ok().map(Cow::Owned),
