@@ -42,7 +42,7 @@ pub(crate) enum PeerEvent {
     NotReading = 4,
     /// The list of tools is another one.
     ToolsChanged = 8,
-    /// A request was answered.
+    /// A request was answered, by now or a moment ago.
     GoodReply = 16,
     /// A given-up call was abandoned.
     Abandoned = 32,
@@ -120,9 +120,16 @@ pub(super) struct Shared {
     pub(super) is_lemon: AtomicBool,
     pub(super) raised: AtomicU32,
     pub(super) raise: Notify,
-    pub(super) heard: Mutex<Instant>,
+    pub(super) heard: Mutex<Heard>,
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
+}
+
+/// When the process last wrote something.
+pub(super) struct Heard {
+    pub(super) last: Instant,
+    /// The answer that was told of last.
+    pub(super) reply: Option<Instant>,
 }
 
 impl Peer {
@@ -143,7 +150,7 @@ impl Peer {
             is_lemon: AtomicBool::new(true),
             raised: AtomicU32::new(0),
             raise: Notify::new(),
-            heard: Mutex::new(Instant::now()),
+            heard: Mutex::new(Heard { last: Instant::now(), reply: None }),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
             options,
@@ -409,6 +416,18 @@ impl Peer {
         self.0.raise.notify_one();
     }
 
+    /// Raises that a request was answered: now and then, as it wakes the process's owner, and one answer shows no more
+    /// than those around it.
+    pub(super) fn replied(&self) {
+        const EVERY: Duration = Duration::from_secs(1);
+        let mut heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.reply.is_none_or(|told| heard.last - told >= EVERY) {
+            heard.reply = Some(heard.last);
+            drop(heard);
+            self.raise(PeerEvent::GoodReply);
+        }
+    }
+
     /// Lets the writer write what waits and close stdin.
     pub(crate) fn finish_writing(&self) {
         self.0.outbox.finish();
@@ -448,7 +467,7 @@ impl Peer {
 
     /// How long the process has written nothing.
     pub(crate) fn silence(&self) -> Duration {
-        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).last.elapsed()
     }
 
     pub(super) fn trace(&self, direction: Direction, line: Option<&[u8]>) {

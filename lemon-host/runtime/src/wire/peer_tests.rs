@@ -142,6 +142,24 @@ async fn a_cancellation_overtakes_what_waits_and_the_late_answer_is_only_counted
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_answers_come_is_told_at_once_and_then_once_a_second() {
+    let (peer, mut other) = pair(64 * 1024);
+    let mut told = 0;
+    for _ in 0..40 {
+        let call = call(&peer, "1", Outgoing::default());
+        let id = other.read().await["id"].clone();
+        other.write(&json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string()).await;
+        call.await.unwrap().unwrap();
+        while tokio::time::timeout(Duration::ZERO, peer.event()).await == Ok(PeerEvent::GoodReply) {
+            told += 1;
+        }
+        assert!(told > 0, "the first answer is told of");
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    assert_eq!(told, 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deadline_is_a_cancellation_with_its_reason() {
     let (peer, mut other) = pair(64 * 1024);
     let call = call(&peer, "1", Outgoing { total: Some(Duration::from_secs(3)), ..Outgoing::default() });

@@ -33,7 +33,7 @@ impl Peer {
         // Whether the oversized line that is streaming by has been told of.
         let mut told = false;
         while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
-            *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).last = Instant::now();
             lines.extend(&buffer[..read]);
             if read == buffer.len() && read < *BUFFER.end() {
                 buffer.resize(read * 2, 0);
@@ -123,7 +123,7 @@ impl Peer {
             Err(error) => Err(self.answered(method, error)),
         });
         match settled {
-            Ok(()) => self.raise(PeerEvent::GoodReply),
+            Ok(()) => self.replied(),
             Err(Unmatched::Late) => {
                 self.note("late_answer", || format!("an answer to request {number} after it was given up"));
             }
