@@ -4,7 +4,7 @@
 //! cancellation, the deadline or the shutdown. What comes second finds no entry. Ids are counted up and never used
 //! again. A call that was given up keeps its slot for a while, as its handler may still be running.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -72,11 +72,13 @@ struct Lingering {
 struct State {
     last_id: i64,
     open: HashMap<i64, Entry>,
-    due: BTreeSet<(Instant, i64)>,
     lingering: HashMap<i64, Lingering>,
     abandoned: u32,
     /// The other side can tell that a cancelled call ended, so one that never does is counted.
     tells_the_end: bool,
+    /// When the timer looks again by itself. There may be nothing to see by then: a call that is settled in time leaves
+    /// the timer alone, which is cheaper than to wake it for each.
+    looks_at: Option<Instant>,
     closed: Option<CallError>,
 }
 
@@ -140,23 +142,25 @@ impl Pending {
         state.last_id += 1;
         let id = state.last_id;
         state.open.insert(id, Entry { outcome: sender, opening, sent: false, total_due, due });
-        state.schedule(due, id, &self.earlier);
+        state.schedule(due, &self.earlier);
         Ok(Ticket { id, outcome: receiver })
     }
 
     /// Settles a call.
     pub(crate) fn settle(&self, id: i64, outcome: impl FnOnce(&'static str) -> Outcome) -> Result<(), Unmatched> {
-        let entry = {
+        let (entry, emptied) = {
             let mut state = self.state();
-            match state.take(id) {
-                Some(entry) => entry,
+            match state.open.remove(&id) {
+                Some(entry) => (entry, state.open.is_empty()),
                 None if state.lingering.remove(&id).is_some() => return Err(Unmatched::Late),
                 None if (1..=state.last_id).contains(&id) => return Err(Unmatched::Extra),
                 None => return Err(Unmatched::Unknown),
             }
         };
         entry.settle(outcome);
-        self.note_empty();
+        if emptied {
+            self.emptied.notify_waiters();
+        }
         Ok(())
     }
 
@@ -197,11 +201,11 @@ impl Pending {
     pub(crate) fn give_up(&self, id: i64, linger: Duration, error: CallError) -> GivenUp {
         let (entry, given_up) = {
             let mut state = self.state();
-            let Some(mut entry) = state.take(id) else { return GivenUp::Settled };
+            let Some(mut entry) = state.open.remove(&id) else { return GivenUp::Settled };
             if entry.sent && !entry.opening.control {
                 let until = Instant::now() + linger;
                 state.lingering.insert(id, Lingering { until, _permit: entry.opening.permit.take() });
-                state.schedule(Some(until), id, &self.earlier);
+                state.schedule(Some(until), &self.earlier);
                 (entry, GivenUp::Lingering)
             } else {
                 (entry, GivenUp::Silently)
@@ -228,13 +232,9 @@ impl Pending {
             let _ = sender.send(note);
         }
         if let Some(idle) = entry.opening.idle {
-            let old = entry.due;
-            let new = [entry.total_due, Instant::now().checked_add(idle)].into_iter().flatten().min();
-            entry.due = new;
-            if let Some(old) = old {
-                state.due.remove(&(old, id));
-            }
-            state.schedule(new, id, &self.earlier);
+            let due = [entry.total_due, Instant::now().checked_add(idle)].into_iter().flatten().min();
+            entry.due = due;
+            state.schedule(due, &self.earlier);
         }
         true
     }
@@ -248,7 +248,6 @@ impl Pending {
     pub(crate) fn settle_all(&self, error: &CallError) {
         let entries: Vec<Entry> = {
             let mut state = self.state();
-            state.due.clear();
             state.lingering.clear();
             state.open.drain().map(|(_, entry)| entry).collect()
         };
@@ -305,7 +304,8 @@ impl Pending {
                 if !overdue.is_empty() || state.abandoned > abandoned {
                     return Some(overdue);
                 }
-                state.due.first().map(|(at, _)| *at)
+                state.looks_at = state.next_due();
+                state.looks_at
             };
             match next {
                 Some(at) => {
@@ -323,47 +323,45 @@ impl Pending {
 }
 
 impl State {
-    fn schedule(&mut self, due: Option<Instant>, id: i64, earlier: &Notify) {
+    /// Sees to it that the timer looks when something comes due.
+    fn schedule(&mut self, due: Option<Instant>, earlier: &Notify) {
         let Some(due) = due else { return };
-        let first = self.due.first().is_none_or(|(at, _)| due < *at);
-        self.due.insert((due, id));
-        if first {
+        if self.looks_at.is_none_or(|at| due < at) {
+            self.looks_at = Some(due);
             earlier.notify_one();
         }
     }
 
-    fn take(&mut self, id: i64) -> Option<Entry> {
-        let entry = self.open.remove(&id)?;
-        if let Some(due) = entry.due {
-            self.due.remove(&(due, id));
-        }
-        Some(entry)
+    /// The earliest time that something comes due. The calls of one process are few, and it is seldom asked for.
+    fn next_due(&self) -> Option<Instant> {
+        let open = self.open.values().filter_map(|entry| entry.due);
+        open.chain(self.lingering.values().map(|lingering| lingering.until)).min()
     }
 
     fn pop_due(&mut self, now: Instant) -> Vec<Overdue> {
         let mut overdue = Vec::new();
-        while let Some(&(at, id)) = self.due.first() {
-            if at > now {
-                break;
-            }
-            self.due.pop_first();
-            if let Some(entry) = self.open.get_mut(&id) {
-                entry.due = None;
-                let idle = entry.total_due.is_none_or(|total| at < total);
-                let after = if idle { entry.opening.idle } else { entry.opening.total };
-                overdue.push(Overdue {
-                    id,
-                    method: entry.opening.method,
-                    after: after.unwrap_or_default(),
-                    idle,
-                    noise_before: entry.opening.noise_before,
-                });
-            } else if self.lingering.get(&id).is_some_and(|lingering| lingering.until <= now) {
-                self.lingering.remove(&id);
-                self.abandoned += u32::from(self.tells_the_end);
-            }
+        for (id, entry) in &mut self.open {
+            let Some(at) = entry.due.filter(|at| *at <= now) else { continue };
+            entry.due = None;
+            let idle = entry.total_due.is_none_or(|total| at < total);
+            let after = if idle { entry.opening.idle } else { entry.opening.total };
+            let call = Overdue {
+                id: *id,
+                method: entry.opening.method,
+                after: after.unwrap_or_default(),
+                idle,
+                noise_before: entry.opening.noise_before,
+            };
+            overdue.push((at, call));
         }
-        overdue
+        overdue.sort_by_key(|(at, call)| (*at, call.id));
+        let lingering = self.lingering.len();
+        self.lingering.retain(|_, lingering| lingering.until > now);
+        if self.tells_the_end {
+            let gone = lingering - self.lingering.len();
+            self.abandoned = self.abandoned.saturating_add(u32::try_from(gone).unwrap_or(u32::MAX));
+        }
+        overdue.into_iter().map(|(_, call)| call).collect()
     }
 }
 
@@ -445,6 +443,23 @@ mod tests {
         let quiet = pending.open(opening(Some(10), Some(4))).unwrap();
         let overdue = pending.overdue().await.unwrap();
         assert_eq!((overdue[0].id, overdue[0].idle, overdue[0].after.as_secs()), (quiet.id, true, 4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_earlier_deadline_is_kept_and_one_of_a_settled_call_disturbs_no_other() {
+        let pending = Arc::new(Pending::default());
+        let start = Instant::now();
+        let late = pending.open(opening(Some(60), None)).unwrap();
+        let waiting = pending.clone();
+        let overdue = tokio::spawn(async move { waiting.overdue().await });
+        tokio::task::yield_now().await;
+        let settled = pending.open(opening(Some(5), None)).unwrap();
+        let early = pending.open(opening(Some(9), None)).unwrap();
+        pending.settle(settled.id, |_| null()).unwrap();
+        let first = overdue.await.unwrap().unwrap();
+        assert_eq!((first[0].id, first.len(), start.elapsed().as_secs()), (early.id, 1, 9));
+        let next = pending.overdue().await.unwrap();
+        assert_eq!((next[0].id, next.len(), start.elapsed().as_secs()), (late.id, 1, 60));
     }
 
     #[tokio::test(start_paused = true)]
