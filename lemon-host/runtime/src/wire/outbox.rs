@@ -6,40 +6,65 @@
 //! failed, as it does not read.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 /// The most that one write takes along; control messages wait for no more than that.
 const BATCH: usize = 256 * 1024;
 
+/// Pieces up to this size are joined, so that one write carries many messages; a larger one is written as it is.
+const JOIN: usize = 64 * 1024;
+
 /// One message, with its line end, in one or more pieces.
 #[derive(Debug)]
 pub(crate) struct Item {
-    segments: Vec<Bytes>,
+    head: Vec<u8>,
+    rest: Vec<Bytes>,
     /// The request that this is, so that it can be taken back while it waits.
     request: Option<i64>,
 }
 
 impl Item {
-    pub(crate) fn new(message: impl Into<Bytes>) -> Self {
-        Self { segments: vec![message.into()], request: None }
+    pub(crate) fn new(message: impl Into<Vec<u8>>) -> Self {
+        Self { head: message.into(), rest: Vec::new(), request: None }
     }
 
-    pub(crate) fn request(id: i64, segments: Vec<Bytes>) -> Self {
-        Self { segments, request: Some(id) }
+    /// A request with params that are JSON already.
+    pub(crate) fn request(id: i64, method: &str, params: Bytes) -> Self {
+        const AROUND: usize = 80;
+        const END: &[u8] = b"}\n";
+        // Small params are copied: that costs less than three pieces do.
+        let joined = params.len() < JOIN / 4;
+        let mut head = Vec::with_capacity(AROUND + method.len() + if joined { params.len() } else { 0 });
+        head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        // Writing to a vector does not fail.
+        let _ = write!(head, "{id}");
+        head.extend_from_slice(br#","method":""#);
+        head.extend_from_slice(method.as_bytes());
+        head.extend_from_slice(br#"","params":"#);
+        let mut rest = Vec::new();
+        if joined {
+            head.extend_from_slice(&params);
+            head.extend_from_slice(END);
+        } else {
+            rest.extend([params, Bytes::from_static(END)]);
+        }
+        Self { head, rest, request: Some(id) }
     }
 
     /// The whole message, for a trace.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.segments.concat()
+        let mut bytes = self.head.clone();
+        self.rest.iter().for_each(|piece| bytes.extend_from_slice(piece));
+        bytes
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.segments.iter().map(Bytes::len).sum()
+        self.head.len() + self.rest.iter().map(Bytes::len).sum::<usize>()
     }
 }
 
@@ -115,15 +140,23 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits until the outbox is under its soft bound, or at its end.
+    /// Whether the outbox is under its soft bound, or at its end.
+    pub(crate) fn has_room(&self) -> bool {
+        let state = self.state();
+        state.bytes < self.soft || state.end != End::Open
+    }
+
+    /// Waits until there [is room](Self::has_room).
     pub(crate) async fn room(&self) {
+        if self.has_room() {
+            return;
+        }
         loop {
             let notified = self.room.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
             {
-                let state = self.state();
-                if state.bytes < self.soft || state.end != End::Open {
+                if self.has_room() {
                     return;
                 }
             }
@@ -176,7 +209,7 @@ impl Outbox {
     /// The writer: runs until the end or until the pipe breaks, and drops the pipe.
     pub(crate) async fn write_to(&self, mut pipe: impl AsyncWrite + Unpin) -> io::Result<()> {
         let mut batch = Vec::new();
-        let mut buffer = BytesMut::new();
+        let mut buffer = Vec::new();
         loop {
             let notified = self.filled.notified();
             match self.take(&mut batch) {
@@ -184,12 +217,17 @@ impl Outbox {
                 None => return pipe.shutdown().await,
                 Some(bytes) => {
                     let written = write_batch(&mut pipe, &mut batch, &mut buffer).await;
-                    {
+                    let was_full = {
                         let mut state = self.state();
+                        let was_full = state.bytes >= self.soft;
                         // The outbox may have been closed, and its count set back, in the meantime.
                         state.bytes = state.bytes.saturating_sub(bytes);
+                        was_full
+                    };
+                    // Nobody waits for room when there is some.
+                    if was_full {
+                        self.room.notify_waiters();
                     }
-                    self.room.notify_waiters();
                     if let Err(error) = written {
                         self.close();
                         return Err(error);
@@ -200,7 +238,7 @@ impl Outbox {
     }
 
     /// Moves the next messages into `batch`; none at the end.
-    fn take(&self, batch: &mut Vec<Bytes>) -> Option<usize> {
+    fn take(&self, batch: &mut Vec<Item>) -> Option<usize> {
         let mut state = self.state();
         let mut bytes = 0;
         while bytes < BATCH {
@@ -208,34 +246,38 @@ impl Outbox {
                 break;
             };
             bytes += item.len();
-            batch.extend(item.segments);
+            batch.push(item);
         }
         (bytes > 0 || state.end == End::Open).then_some(bytes)
     }
 }
 
-/// Small pieces are joined so that one write carries many messages; a large one is written as it is.
 async fn write_batch(
     pipe: &mut (impl AsyncWrite + Unpin),
-    batch: &mut Vec<Bytes>,
-    buffer: &mut BytesMut,
+    batch: &mut Vec<Item>,
+    buffer: &mut Vec<u8>,
 ) -> io::Result<()> {
-    const JOIN: usize = 64 * 1024;
-    for mut segment in batch.drain(..) {
-        if segment.len() < JOIN {
-            buffer.extend_from_slice(&segment);
-            if buffer.len() < JOIN {
-                continue;
+    /// What one busy moment needs is not kept for ever.
+    const KEEP: usize = 32 * 1024;
+    // Plain writes: a vectored one of a single piece costs the kernel and us more.
+    for item in batch.drain(..) {
+        for piece in std::iter::once(&*item.head).chain(item.rest.iter().map(|piece| &**piece)) {
+            if piece.len() < JOIN {
+                buffer.extend_from_slice(piece);
+                if buffer.len() < JOIN {
+                    continue;
+                }
             }
-            segment = Bytes::new();
+            pipe.write_all(buffer).await?;
+            buffer.clear();
+            if piece.len() >= JOIN {
+                pipe.write_all(piece).await?;
+            }
         }
-        pipe.write_all_buf(buffer).await?;
-        pipe.write_all_buf(&mut segment).await?;
     }
-    if buffer.has_remaining() {
-        pipe.write_all_buf(buffer).await?;
-    }
+    pipe.write_all(buffer).await?;
     buffer.clear();
+    buffer.shrink_to(KEEP);
     Ok(())
 }
 
@@ -269,7 +311,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_can_be_taken_back_while_it_waits() {
         let outbox = Outbox::new(100, 200);
-        outbox.push_data(Item::request(7, vec!["seven".into(), "\n".into()])).unwrap();
+        outbox.push_data(Item::request(7, "seven", "{}".into())).unwrap();
         outbox.push_data(item("eight\n")).unwrap();
         assert!(outbox.revoke(7));
         assert!(!outbox.revoke(7));
@@ -307,9 +349,10 @@ mod tests {
             let small = format!("small {n}\n");
             expected.extend_from_slice(small.as_bytes());
             outbox.push_data(item(&small)).unwrap();
+            expected.extend_from_slice(format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"m","params":"#).as_bytes());
             expected.extend_from_slice(&big);
-            expected.push(b'\n');
-            outbox.push_data(Item::request(n, vec![big.clone(), "\n".into()])).unwrap();
+            expected.extend_from_slice(b"}\n");
+            outbox.push_data(Item::request(n, "m", big.clone())).unwrap();
         }
         outbox.finish();
         let mut written = Vec::new();

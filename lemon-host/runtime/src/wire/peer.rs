@@ -5,7 +5,7 @@
 //! process and knows nothing of restarts: what it can't decide it raises as a [`PeerEvent`].
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -121,7 +122,8 @@ pub(super) struct Shared {
     pub(super) raised: AtomicU32,
     pub(super) raise: Notify,
     pub(super) heard: Mutex<Heard>,
-    pub(super) stop: CancellationToken,
+    /// The reader and the writer.
+    pub(super) pipes: OnceLock<[AbortHandle; 2]>,
     pub(super) tasks: TaskTracker,
 }
 
@@ -151,29 +153,23 @@ impl Peer {
             raised: AtomicU32::new(0),
             raise: Notify::new(),
             heard: Mutex::new(Heard { last: Instant::now(), reply: None }),
-            stop: CancellationToken::new(),
+            pipes: OnceLock::new(),
             tasks: TaskTracker::new(),
             options,
         };
         let peer = Self(Arc::new(shared));
         let (writer, reader, timer) = (peer.clone(), peer.clone(), peer.clone());
-        peer.0.tasks.spawn(async move {
-            tokio::select! {
-                written = writer.0.outbox.write_to(stdin) => {
-                    if written.is_err() {
-                        writer.raise(PeerEvent::StdinClosed);
-                    }
-                }
-                () = writer.0.stop.cancelled() => {}
+        let writing = peer.0.tasks.spawn(async move {
+            if writer.0.outbox.write_to(stdin).await.is_err() {
+                writer.raise(PeerEvent::StdinClosed);
             }
         });
-        peer.0.tasks.spawn(async move {
-            tokio::select! {
-                () = reader.read(stdout) => reader.raise(PeerEvent::StdoutClosed),
-                () = reader.0.stop.cancelled() => {}
-            }
+        let reading = peer.0.tasks.spawn(async move {
+            reader.read(stdout).await;
+            reader.raise(PeerEvent::StdoutClosed);
         });
         peer.0.tasks.spawn(async move { timer.keep_time().await });
+        peer.0.pipes.get_or_init(|| [writing.abort_handle(), reading.abort_handle()]);
         peer
     }
 
@@ -258,8 +254,10 @@ impl Peer {
         let mut ticket = self.0.pending.open(opening)?;
         let id = ticket.id;
         let guard = GiveUp { peer: self, id, armed: true };
-        if !control {
-            // A call that has its outcome before there is room is not sent at all.
+        // A call that has its outcome before there is room is not sent at all.
+        if !control && cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            self.cancel(id);
+        } else if !control && !self.0.outbox.has_room() {
             tokio::select! {
                 biased;
                 outcome = &mut ticket.outcome => return guard.settled(outcome),
@@ -285,13 +283,10 @@ impl Peer {
             give_up(error);
             return;
         }
-        let params = params(id);
-        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":");
-        let item = Item::request(id, vec![head.into(), params, Bytes::from_static(b"}\n")]);
+        let item = Item::request(id, method, params(id));
         let (limit, key) = self.outbound_limit();
-        let plugin = self.plugin().clone();
         if item.len() > limit + 1 {
-            let bytes = item.len() - 1;
+            let (bytes, plugin) = (item.len() - 1, self.plugin().clone());
             give_up(CallError::TooLarge { plugin, what: "the request to", bytes, limit, key });
             return;
         }
@@ -302,7 +297,7 @@ impl Peer {
         match pushed {
             Some(Ok(())) => self.trace(Direction::ToPlugin, trace.as_deref()),
             Some(Err(Refused::Full)) => {
-                give_up(CallError::NotReading { plugin, bytes: outbox.waiting() });
+                give_up(CallError::NotReading { plugin: self.plugin().clone(), bytes: outbox.waiting() });
                 self.raise(PeerEvent::NotReading);
             }
             // It has its outcome, or the end of the process settles it with its reason.
@@ -439,7 +434,7 @@ impl Peer {
         self.0.pending.close(error);
         self.0.outbox.close();
         self.0.inbound.cancel_all();
-        self.0.stop.cancel();
+        self.0.pipes.get().into_iter().flatten().for_each(AbortHandle::abort);
         self.0.tasks.close();
     }
 
