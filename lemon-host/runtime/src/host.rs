@@ -22,6 +22,7 @@ use crate::error::CallError;
 use crate::event::Event;
 use crate::host_api::PluginInbound;
 use crate::limits::{Limits, Timeouts};
+use crate::pipeline::CallId;
 use crate::plugin::{Command, CommandError, Plugin, PluginName, PluginSpec};
 use crate::report::{Hidden, Loser, PluginStatus, Redactor, Status};
 use crate::schema::SchemaCache;
@@ -288,8 +289,8 @@ impl Host {
     }
 
     /// A name for one call, the same in all that is told of it.
-    pub(crate) fn next_call(&self) -> String {
-        format!("call-{}", self.0.last_call.fetch_add(1, Ordering::Relaxed))
+    pub(crate) fn next_call(&self) -> CallId {
+        CallId(self.0.last_call.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -14,11 +14,8 @@ use anyhow::{Context, Result, ensure};
 use similar::TextDiff;
 
 /// The crates and their folders.
-const CRATES: [(&str, &str); 3] = [
-    ("lemon-protocol", "protocol"),
-    ("lemon-host", "lemon-host/runtime"),
-    ("lemon-plugin-sdk", "lemon-plugin-sdk"),
-];
+const CRATES: [(&str, &str); 3] =
+    [("lemon-protocol", "protocol"), ("lemon-host", "lemon-host/runtime"), ("lemon-plugin-sdk", "lemon-plugin-sdk")];
 
 /// Set where this program stands in for rustdoc.
 const AS_RUSTDOC: &str = "LEMON_API_AS_RUSTDOC";

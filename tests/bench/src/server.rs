@@ -4,6 +4,8 @@ use std::io::{self, Read, Write};
 
 use anyhow::{Context, Result};
 use memchr::{memchr, memmem};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::cpu::pin;
@@ -38,8 +40,8 @@ pub(crate) fn bytes(cpu: usize, request: usize, answer: usize) -> Result<()> {
     }
 }
 
-/// A Lemon plugin with one tool, which repeats a text. It finds what it needs of a call without reading JSON, as the
-/// host is measured and not it, and writes all answers to what it read at once.
+/// A Lemon plugin with one tool, which repeats a text. It reads a call's envelope and no more, as the host is measured
+/// and not it, and writes all answers to what it read at once.
 pub(crate) fn calls(cpu: usize) -> Result<()> {
     pin(cpu)?;
     let (mut stdin, mut stdout) = (io::stdin().lock(), raw_stdout()?);
@@ -72,7 +74,7 @@ fn raw_stdout() -> Result<std::fs::File> {
 
 fn reply(line: &[u8]) -> Result<Vec<u8>> {
     if let Some((id, text)) = call(line) {
-        return Ok(answer(id, text));
+        return Ok(answer(id.to_string().as_bytes(), text));
     }
     let message: Value = serde_json::from_slice(line)?;
     let Some(id) = message.get("id") else { return Ok(Vec::new()) };
@@ -86,13 +88,19 @@ fn reply(line: &[u8]) -> Result<Vec<u8>> {
     Ok(line)
 }
 
-/// The id and the text of a tool call that a host of ours wrote.
-fn call(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = line.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
-    let (id, rest) = rest.split_at(memchr(b',', rest)?);
-    let rest = rest.strip_prefix(br#","method":"tools/call","#)?;
-    let key = br#""text":""#;
-    let text = &rest[memmem::find(rest, key)? + key.len()..];
+/// The id and the text of a tool call: the envelope is parsed, as every plugin has to, and the text found in it.
+fn call(line: &[u8]) -> Option<(u64, &[u8])> {
+    #[derive(Deserialize)]
+    struct Request<'a> {
+        id: u64,
+        method: &'a str,
+        #[serde(borrow)]
+        params: &'a RawValue,
+    }
+    let Request { id, method, params } = serde_json::from_slice(line).ok()?;
+    let (key, params) = (br#""text":""#, params.get().as_bytes());
+    let text = (method == "tools/call").then(|| memmem::find(params, key))?? + key.len();
+    let text = &params[text..];
     Some((id, &text[..memchr(b'"', text)?]))
 }
 

@@ -183,7 +183,7 @@ impl ToolCall {
 
     /// The session that the call belongs to.
     pub fn session(&self) -> &Session {
-        &self.context.session
+        &self.context.scope.session
     }
 
     /// Waits until nobody wants the answer any more: it was cancelled, or its deadline has passed. The call then has
@@ -202,7 +202,7 @@ impl ToolCall {
 
     /// A call of another tool from within this one: it shares its deadline and its end.
     pub fn call(&self, tool: impl Into<String>, arguments: impl Into<String>) -> Call {
-        self.context.session.call(tool, arguments).within(self.context.clone())
+        self.session().call(tool, arguments).within(self.context.clone())
     }
 }
 

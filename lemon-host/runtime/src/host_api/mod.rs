@@ -197,7 +197,7 @@ impl PluginInbound {
             tokio::spawn(async move {
                 tokio::select! { () = ended.cancelled() => child.cancel(), () = child.cancelled() => {} }
             });
-            return Ok(Requester { plugin, session: context.session.clone(), parent: Some(context), cancel });
+            return Ok(Requester { plugin, session: context.scope.session.clone(), parent: Some(context), cancel });
         }
         let session = named.get(meta::SESSION).and_then(|session| SessionRef::deserialize(session).ok());
         let Some(SessionRef { handle, .. }) = session else {

@@ -39,8 +39,7 @@ impl TextCap {
         if result.raw().get().len() <= self.bytes {
             return result;
         }
-        let total: usize =
-            result.content().iter().filter_map(|block| Text::of(block)).map(|text| text.text.len()).sum();
+        let total: usize = result.content().into_iter().filter_map(Text::of).map(|text| text.text.len()).sum();
         if total <= self.bytes {
             return result;
         }
@@ -53,31 +52,32 @@ impl TextCap {
             Some(Ok(file)) => format!("; all of it is in {}", file.display()),
             Some(Err(error)) => format!("; it could not be kept in a file: {error}"),
         };
-        let mut content = self.head(result.content());
+        let blocks = result.content();
+        let mut content = self.head(&blocks);
         let left_out = total - self.bytes.min(total);
-        content
-            .push(text_block(&format!("[about {left_out} of {total} bytes of text are left out here{whereabouts}]")));
-        result.with_content(content, spilled.and_then(Result::ok))
+        let note = format!("[about {left_out} of {total} bytes of text are left out here{whereabouts}]");
+        content.push(Cow::Owned(text_block(&note)));
+        result.with_content(&content, spilled.and_then(Result::ok))
     }
 
     /// The blocks, with as much text as may stay.
-    fn head(&self, blocks: &[Box<RawValue>]) -> Vec<Box<RawValue>> {
+    fn head<'a>(&self, blocks: &[&'a RawValue]) -> Vec<Cow<'a, RawValue>> {
         let mut left = self.bytes;
         let mut head = Vec::new();
-        for block in blocks {
+        for &block in blocks {
             let Some(text) = Text::of(block) else {
-                head.push(block.clone());
+                head.push(Cow::Borrowed(block));
                 continue;
             };
             if text.text.len() <= left {
                 left -= text.text.len();
-                head.push(block.clone());
+                head.push(Cow::Borrowed(block));
                 continue;
             }
             let kept = &text.text[..text.text.floor_char_boundary(left)];
             left = 0;
             if !kept.is_empty() {
-                head.extend(with_text(block, text.kind, kept));
+                head.extend(with_text(block, text.kind, kept).map(Cow::Owned));
             }
         }
         head
@@ -102,7 +102,7 @@ fn with_text(block: &RawValue, kind: &str, text: &str) -> Option<Box<RawValue>> 
 
 async fn spill(folder: PathBuf, call: String, result: &ToolResult) -> io::Result<PathBuf> {
     let texts: Vec<String> =
-        result.content().iter().filter_map(|block| Some(Text::of(block)?.text.into_owned())).collect();
+        result.content().into_iter().filter_map(|block| Some(Text::of(block)?.text.into_owned())).collect();
     tokio::task::spawn_blocking(move || keep(&folder, &call, &texts)).await.map_err(io::Error::other)?
 }
 

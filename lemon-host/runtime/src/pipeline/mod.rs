@@ -5,18 +5,19 @@
 
 mod admission;
 mod cap;
+mod chain;
 mod own;
 mod progress;
 mod result;
 
+use std::fmt;
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use lemon_protocol::{SessionRef, meta, method};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, broadcast};
 use tokio::time::Instant;
@@ -33,9 +34,10 @@ use crate::plugin::live::Live;
 use crate::report::PluginText;
 use crate::seams::{CallRequest, Caller};
 use crate::session::Session;
-use crate::wire::{CallContext, Outgoing};
+use crate::wire::{CallContext, CallScope, Outgoing};
 
 pub use cap::TextCap;
+pub(crate) use chain::Chain;
 pub use progress::{Progress, ProgressStream};
 pub use result::ToolResult;
 
@@ -62,8 +64,18 @@ struct Admitted {
     host: Host,
     entry: Arc<Entry>,
     arguments: Box<RawValue>,
-    id: String,
-    chain: Vec<String>,
+    id: CallId,
+    chain: Chain,
+}
+
+/// The name of one call of a host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallId(pub(crate) u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "call-{}", self.0)
+    }
 }
 
 impl Call {
@@ -129,11 +141,11 @@ impl Call {
             Provider::Plugin(plugin) => self.ask(plugin, &admitted).await?,
             Provider::Program(tool) => {
                 let (total, _, deadline) = self.limits(&admitted);
-                let context = self.context(&admitted.chain, deadline);
+                let scope = self.scope(&admitted.chain, deadline);
                 let call = ToolCall {
-                    id: admitted.id.clone(),
+                    id: admitted.id.to_string(),
                     arguments: admitted.arguments.clone(),
-                    context,
+                    context: CallContext { scope, ended: CancellationToken::new() },
                     progress: self.progress.take(),
                 };
                 let linger = admitted.host.timeouts().linger_ms.get();
@@ -141,7 +153,7 @@ impl Call {
             }
         };
         Ok(match cap {
-            Some(cap) => cap.apply(result, &admitted.id).await,
+            Some(cap) => cap.apply(result, &admitted.id.to_string()).await,
             None => result,
         })
     }
@@ -172,19 +184,31 @@ impl Call {
         let arguments = arguments.map_err(|fault| CallError::Arguments { tool: entry.name.to_string(), fault })?;
         let chain = self.chain(&host, &entry)?;
         let id = host.next_call();
+        let needs_nobody = host.gates().is_empty() && self.caller == Caller::Program;
+        let in_place = if needs_nobody { None } else { self.review(&host, &entry, &arguments, id).await? };
+        let arguments = in_place.unwrap_or_else(|| arguments.into_sent());
+        Ok(Admitted { host, entry, arguments, id, chain })
+    }
+
+    /// Asks the gates and the approver. Gives the arguments that gates put in place of the caller's, if any did.
+    async fn review(
+        &self,
+        host: &Host,
+        entry: &Entry,
+        arguments: &Arguments,
+        id: CallId,
+    ) -> Result<Option<Box<RawValue>>, CallError> {
+        let waiting = self.parent.as_ref().map(|parent| parent.scope.chain.names()).unwrap_or_default();
         let request = CallRequest {
-            call: &id,
+            call: &id.to_string(),
             caller: &self.caller,
             tool: entry.name.as_str(),
             source: &entry.source,
             arguments: arguments.given(),
             session: &self.session,
-            chain: &chain[..chain.len() - 1],
+            chain: &waiting,
         };
-        let sent = arguments.sent();
-        let in_place = admission::admit(host.gates(), host.approver(), request, sent, host.limits()).await?;
-        let arguments = in_place.unwrap_or_else(|| arguments.into_sent());
-        Ok(Admitted { host, entry, arguments, id, chain })
+        admission::admit(host.gates(), host.approver(), request, arguments.sent(), host.limits()).await
     }
 
     /// Has the plugin run the tool.
@@ -205,11 +229,12 @@ impl Call {
                 cancel: self.cancel.clone(),
                 progress: self.progress.clone(),
                 permit,
-                // Each attempt ends for itself.
-                context: Some(self.context(chain, deadline)),
+                scope: Some(self.scope(chain, deadline)),
                 control: false,
             };
-            let params = |number| params(number, entry, arguments, live.announce(&self.session), id);
+            let params = |number, bytes: &mut Vec<u8>| {
+                write_params(bytes, number, &entry.tool.name, arguments, live.announce(&self.session), *id);
+            };
             match live.peer.call(method::TOOLS_CALL, params, outgoing).await {
                 // The process is being replaced and has not heard of the call: it goes to the next one.
                 Err(error @ CallError::NotReady { reason: None, .. }) => before = Some((live, error)),
@@ -223,9 +248,8 @@ impl Call {
         })
     }
 
-    /// What a call that the tool makes inherits.
-    fn context(&self, chain: &[String], deadline: Option<Instant>) -> CallContext {
-        CallContext { session: self.session.clone(), chain: chain.to_vec(), ended: CancellationToken::new(), deadline }
+    fn scope(&self, chain: &Chain, deadline: Option<Instant>) -> CallScope {
+        CallScope { session: self.session.clone(), chain: chain.clone(), deadline }
     }
 
     /// The process that takes the call, with a slot in it.
@@ -236,6 +260,13 @@ impl Call {
         deadline: Option<Instant>,
         slots: usize,
     ) -> Result<(Arc<Live>, Option<OwnedSemaphorePermit>), CallError> {
+        // Most calls wait for nothing.
+        if let Some(live) = plugin.live_now(&self.session) {
+            let permit = if self.parent.is_some() { None } else { live.peer.free_slot() };
+            if permit.is_some() || self.parent.is_some() {
+                return Ok((live, permit));
+            }
+        }
         let name = || plugin.name().clone();
         let cancel = self.cancel.clone().unwrap_or_default();
         let too_late = deadline.unwrap_or_else(|| Instant::now() + FAR);
@@ -260,18 +291,16 @@ impl Call {
     }
 
     /// The tools that will be waiting, this one included.
-    fn chain(&self, host: &Host, entry: &Entry) -> Result<Vec<String>, CallError> {
-        let mut chain = self.parent.as_ref().map(|parent| parent.chain.clone()).unwrap_or_default();
-        let name = entry.name.to_string();
-        let (cycle, depth) = (chain.contains(&name), host.limits().call_depth);
-        chain.push(name);
-        let shown = chain.join(" → ");
-        if cycle {
-            let reason = format!("the call would come back to a tool that is waiting for it: {shown}");
+    fn chain(&self, host: &Host, entry: &Arc<Entry>) -> Result<Chain, CallError> {
+        let before = self.parent.as_ref().map(|parent| parent.scope.chain.clone()).unwrap_or_default();
+        let (comes_back, depth) = (before.contains(entry.name.as_str()), host.limits().call_depth);
+        let chain = before.with(entry.clone());
+        if comes_back {
+            let reason = format!("the call would come back to a tool that is waiting for it: {chain}");
             return Err(CallError::Chain { kind: lemon_protocol::Kind::Cycle, reason });
         }
         if chain.len() > depth {
-            let reason = format!("calls within calls are limited to {depth} (limits.call_depth): {shown}");
+            let reason = format!("calls within calls are limited to {depth} (limits.call_depth): {chain}");
             return Err(CallError::Chain { kind: lemon_protocol::Kind::TooDeep, reason });
         }
         Ok(chain)
@@ -295,7 +324,7 @@ impl Call {
         let left = self
             .parent
             .as_ref()
-            .and_then(|parent| parent.deadline)
+            .and_then(|parent| parent.scope.deadline)
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let total = own.into_iter().chain(left).min();
         let deadline = total.and_then(|total| Instant::now().checked_add(total));
@@ -312,27 +341,44 @@ impl IntoFuture for Call {
     }
 }
 
-fn params(id: i64, entry: &Entry, arguments: &RawValue, session: Option<SessionRef>, call: &str) -> Bytes {
+fn write_params(
+    bytes: &mut Vec<u8>,
+    number: i64,
+    name: &str,
+    arguments: &RawValue,
+    session: Option<SessionRef>,
+    call: CallId,
+) {
     #[derive(Serialize)]
     struct Params<'a> {
         name: &'a str,
         arguments: &'a RawValue,
-        _meta: Meta<'a>,
+        _meta: Meta,
     }
     #[derive(Serialize)]
-    struct Meta<'a> {
+    struct Meta {
         #[serde(rename = "progressToken")]
         progress_token: i64,
         #[serde(rename = "dev.lemon/session", skip_serializing_if = "Option::is_none")]
         session: Option<SessionRef>,
-        #[serde(rename = "dev.lemon/call", skip_serializing_if = "Option::is_none")]
-        call: Option<&'a str>,
+        #[serde(rename = "dev.lemon/call", skip_serializing_if = "Option::is_none", serialize_with = "shown")]
+        call: Option<CallId>,
+    }
+    fn shown<S: Serializer>(call: &Option<CallId>, serializer: S) -> Result<S::Ok, S::Error> {
+        match call {
+            Some(call) => serializer.collect_str(call),
+            None => serializer.serialize_none(),
+        }
     }
     debug_assert_eq!(
         (meta::PROGRESS_TOKEN, meta::SESSION, meta::CALL),
         ("progressToken", "dev.lemon/session", "dev.lemon/call")
     );
+    /// What the rest takes at most, but for the name.
+    const AROUND: usize = 256;
+    bytes.reserve(arguments.get().len() + name.len() + AROUND);
     let call = session.is_some().then_some(call);
-    let params = Params { name: &entry.tool.name, arguments, _meta: Meta { progress_token: id, session, call } };
-    serde_json::to_vec(&params).unwrap_or_default().into()
+    let params = Params { name, arguments, _meta: Meta { progress_token: number, session, call } };
+    // Strings and numbers can be written, and a vector takes them.
+    let _ = serde_json::to_writer(bytes, &params);
 }

@@ -22,7 +22,7 @@ pub(super) async fn run(
     linger: Duration,
 ) -> Result<ToolResult, CallError> {
     let callee = || Callee::Tool(tool.name().to_owned());
-    let too_late = call.context.deadline.unwrap_or_else(|| Instant::now() + FAR);
+    let too_late = call.context.scope.deadline.unwrap_or_else(|| Instant::now() + FAR);
     let ended = call.context.ended.clone().drop_guard();
     let mut running = Running { task: tokio::spawn(tool.run(call)), linger, _ended: ended };
     let done = tokio::select! {

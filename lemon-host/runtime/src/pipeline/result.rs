@@ -17,7 +17,6 @@ use crate::report::PluginText;
 pub struct ToolResult {
     raw: Box<RawValue>,
     is_error: bool,
-    content: Vec<Box<RawValue>>,
     spilled: Option<PathBuf>,
 }
 
@@ -29,18 +28,21 @@ impl ToolResult {
     pub fn from_raw(raw: Box<RawValue>) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct View {
+        struct View<'a> {
             #[serde(default)]
             is_error: bool,
-            #[serde(default)]
-            content: Vec<Box<RawValue>>,
+            #[serde(borrow)]
+            content: Option<&'a RawValue>,
         }
         // A sequence would be taken for a struct, too.
         if !raw.get().starts_with('{') {
             return Err(serde::de::Error::custom("it is not an object"));
         }
         let View { is_error, content } = serde_json::from_str(raw.get())?;
-        Ok(Self { raw, is_error, content, spilled: None })
+        if content.is_some_and(|content| !content.get().starts_with('[')) {
+            return Err(serde::de::Error::custom("its content is not an array"));
+        }
+        Ok(Self { raw, is_error, spilled: None })
     }
 
     /// A result of one text.
@@ -66,15 +68,14 @@ impl ToolResult {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Whole<'a> {
-            content: &'a [Box<RawValue>],
+            content: [&'a RawValue; 1],
             #[serde(skip_serializing_if = "Option::is_none")]
             structured_content: Option<&'a RawValue>,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             is_error: bool,
         }
-        let content = vec![text_block(text)];
-        let raw = written(&Whole { content: &content, structured_content: structured, is_error });
-        Self { raw, is_error, content, spilled: None }
+        let raw = written(&Whole { content: [&text_block(text)], structured_content: structured, is_error });
+        Self { raw, is_error, spilled: None }
     }
 
     /// Whether the tool says that it failed.
@@ -88,13 +89,19 @@ impl ToolResult {
     }
 
     /// The content blocks, byte for byte.
-    pub fn content(&self) -> &[Box<RawValue>] {
-        &self.content
+    pub fn content(&self) -> Vec<&RawValue> {
+        #[derive(Deserialize)]
+        struct View<'a> {
+            #[serde(borrow, default)]
+            content: Vec<&'a RawValue>,
+        }
+        // It is known to be an array, or not there.
+        serde_json::from_str(self.raw.get()).map_or_else(|_| Vec::new(), |View { content }| content)
     }
 
     /// The text of each text block.
     pub fn texts(&self) -> impl Iterator<Item = PluginText> {
-        self.content.iter().filter_map(|block| match Text::of(block)? {
+        self.content().into_iter().filter_map(|block| match Text::of(block)? {
             Text { kind: "text", text } => Some(PluginText::new(text)),
             _ => None,
         })
@@ -106,11 +113,11 @@ impl ToolResult {
     }
 
     /// The same result with other content.
-    pub(super) fn with_content(self, content: Vec<Box<RawValue>>, spilled: Option<PathBuf>) -> Self {
+    pub(super) fn with_content(&self, content: &[Cow<'_, RawValue>], spilled: Option<PathBuf>) -> Self {
         let mut members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(self.raw.get()).unwrap_or_default();
         let replaced = written(&content);
         members.insert(Cow::Borrowed("content"), &replaced);
-        Self { raw: written(&members), is_error: self.is_error, content, spilled }
+        Self { raw: written(&members), is_error: self.is_error, spilled }
     }
 }
 

@@ -71,6 +71,13 @@ impl Plugin {
         self.primary.live()
     }
 
+    /// The process that serves a session, if it is ready and known to be that.
+    pub(crate) fn live_now(&self, session: &Session) -> Option<Arc<Live>> {
+        let live = self.primary.live()?;
+        let serves = || self.sessions.lock().unwrap_or_else(PoisonError::into_inner).primary == Some(session.key());
+        (live.offer.multi_session || serves()).then_some(live)
+    }
+
     /// The process that serves a session: one that is shared by all, or one of the session's own.
     pub(crate) async fn live_for(&self, session: &Session) -> Result<Arc<Live>, CallError> {
         let live = self.primary.demand().await.map_err(|snapshot| self.not_ready(snapshot))?;

@@ -19,7 +19,7 @@ mod typed;
 pub(crate) use inbound::{Inbound, InboundRequest};
 pub(crate) use peer::Outgoing;
 pub(crate) use peer::{Peer, PeerEvent, PeerOptions};
-pub(crate) use pending::CallContext;
+pub(crate) use pending::{CallContext, CallScope};
 pub(crate) use trace::Tracer;
 pub(crate) use typed::{CallOptions, PluginApiClient, call_error};
 

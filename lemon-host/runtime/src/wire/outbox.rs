@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
@@ -19,52 +18,42 @@ const BATCH: usize = 256 * 1024;
 /// Pieces up to this size are joined, so that one write carries many messages; a larger one is written as it is.
 const JOIN: usize = 64 * 1024;
 
-/// One message, with its line end, in one or more pieces.
+/// One message, with its line end.
 #[derive(Debug)]
 pub(crate) struct Item {
-    head: Vec<u8>,
-    rest: Vec<Bytes>,
+    bytes: Vec<u8>,
     /// The request that this is, so that it can be taken back while it waits.
     request: Option<i64>,
 }
 
 impl Item {
     pub(crate) fn new(message: impl Into<Vec<u8>>) -> Self {
-        Self { head: message.into(), rest: Vec::new(), request: None }
+        Self { bytes: message.into(), request: None }
     }
 
-    /// A request with params that are JSON already.
-    pub(crate) fn request(id: i64, method: &str, params: Bytes) -> Self {
-        const AROUND: usize = 80;
-        const END: &[u8] = b"}\n";
-        // Small params are copied: that costs less than three pieces do.
-        let joined = params.len() < JOIN / 4;
-        let mut head = Vec::with_capacity(AROUND + method.len() + if joined { params.len() } else { 0 });
-        head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    /// A request, whose params are written into it.
+    pub(crate) fn request(id: i64, method: &str, params: impl FnOnce(&mut Vec<u8>)) -> Self {
+        /// Most requests need no more.
+        const SMALL: usize = 512;
+        let mut bytes = Vec::with_capacity(SMALL);
+        bytes.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         // Writing to a vector does not fail.
-        let _ = write!(head, "{id}");
-        head.extend_from_slice(br#","method":""#);
-        head.extend_from_slice(method.as_bytes());
-        head.extend_from_slice(br#"","params":"#);
-        let mut rest = Vec::new();
-        if joined {
-            head.extend_from_slice(&params);
-            head.extend_from_slice(END);
-        } else {
-            rest.extend([params, Bytes::from_static(END)]);
-        }
-        Self { head, rest, request: Some(id) }
+        let _ = write!(bytes, "{id}");
+        bytes.extend_from_slice(br#","method":""#);
+        bytes.extend_from_slice(method.as_bytes());
+        bytes.extend_from_slice(br#"","params":"#);
+        params(&mut bytes);
+        bytes.extend_from_slice(b"}\n");
+        Self { bytes, request: Some(id) }
     }
 
     /// The whole message, for a trace.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = self.head.clone();
-        self.rest.iter().for_each(|piece| bytes.extend_from_slice(piece));
-        bytes
+        self.bytes.clone()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.head.len() + self.rest.iter().map(Bytes::len).sum::<usize>()
+        self.bytes.len()
     }
 }
 
@@ -261,18 +250,17 @@ async fn write_batch(
     const KEEP: usize = 32 * 1024;
     // Plain writes: a vectored one of a single piece costs the kernel and us more.
     for item in batch.drain(..) {
-        for piece in std::iter::once(&*item.head).chain(item.rest.iter().map(|piece| &**piece)) {
-            if piece.len() < JOIN {
-                buffer.extend_from_slice(piece);
-                if buffer.len() < JOIN {
-                    continue;
-                }
+        let large = item.len() >= JOIN;
+        if !large {
+            buffer.extend_from_slice(&item.bytes);
+            if buffer.len() < JOIN {
+                continue;
             }
-            pipe.write_all(buffer).await?;
-            buffer.clear();
-            if piece.len() >= JOIN {
-                pipe.write_all(piece).await?;
-            }
+        }
+        pipe.write_all(buffer).await?;
+        buffer.clear();
+        if large {
+            pipe.write_all(&item.bytes).await?;
         }
     }
     pipe.write_all(buffer).await?;
@@ -311,7 +299,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_can_be_taken_back_while_it_waits() {
         let outbox = Outbox::new(100, 200);
-        outbox.push_data(Item::request(7, "seven", "{}".into())).unwrap();
+        outbox.push_data(Item::request(7, "seven", |params| params.extend_from_slice(b"{}"))).unwrap();
         outbox.push_data(item("eight\n")).unwrap();
         assert!(outbox.revoke(7));
         assert!(!outbox.revoke(7));
@@ -341,9 +329,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_of_many_pieces_arrives_whole_beside_small_ones() {
+    async fn a_large_message_arrives_whole_beside_small_ones() {
         let outbox = Arc::new(Outbox::new(1 << 30, 1 << 30));
-        let big = Bytes::from(vec![b'x'; 200_000]);
+        let big = vec![b'x'; 200_000];
         let mut expected = Vec::new();
         for n in 0..20 {
             let small = format!("small {n}\n");
@@ -352,7 +340,7 @@ mod tests {
             expected.extend_from_slice(format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"m","params":"#).as_bytes());
             expected.extend_from_slice(&big);
             expected.extend_from_slice(b"}\n");
-            outbox.push_data(Item::request(n, "m", big.clone())).unwrap();
+            outbox.push_data(Item::request(n, "m", |params| params.extend_from_slice(&big))).unwrap();
         }
         outbox.finish();
         let mut written = Vec::new();

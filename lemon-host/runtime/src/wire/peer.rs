@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use lemon_process::Control;
 use lemon_protocol::{CancelledParams, ErrorObject, Kind, RequestId, method};
 use serde::Serialize;
@@ -23,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::inbound::{Inbound, InboundCalls};
 use super::noise::{Noise, NoiseReport};
 use super::outbox::{Item, Outbox, Refused};
-use super::pending::{CallContext, GivenUp, Opening, Outcome, Overdue, Pending};
+use super::pending::{CallContext, CallScope, GivenUp, Opening, Outcome, Overdue, Pending};
 use super::trace::{Direction, Tracer};
 use crate::error::CallError;
 use crate::limits::{Limits, Timeouts};
@@ -100,7 +99,7 @@ pub(crate) struct Outgoing {
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) progress: Option<broadcast::Sender<Progress>>,
     pub(crate) permit: Option<OwnedSemaphorePermit>,
-    pub(crate) context: Option<CallContext>,
+    pub(crate) scope: Option<CallScope>,
     /// It is about the process: it goes before all data, is taken to the end, and the other side is never told that it
     /// was given up. MCP forbids that for `initialize`.
     pub(crate) control: bool,
@@ -235,22 +234,27 @@ impl Peer {
         }
     }
 
+    /// A slot for a top-level tool call, if one is free.
+    pub(crate) fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.calls.clone().try_acquire_owned().ok()
+    }
+
     /// A slot for a top-level tool call; waits while all are taken.
     pub(crate) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         self.0.calls.clone().acquire_owned().await.ok()
     }
 
-    /// Sends a request and waits for its outcome. When the caller goes away, the call is cancelled.
+    /// Sends a request, whose params are written when its id is known, and waits for its outcome. When the caller goes away, the call is cancelled.
     pub(crate) async fn call(
         &self,
         method: &'static str,
-        params: impl FnOnce(i64) -> Bytes,
+        params: impl FnOnce(i64, &mut Vec<u8>),
         outgoing: Outgoing,
     ) -> Outcome {
-        let Outgoing { total, deadline, idle, cancel, progress, permit, context, control } = outgoing;
+        let Outgoing { total, deadline, idle, cancel, progress, permit, scope, control } = outgoing;
         self.check_open(control)?;
         let noise_before = self.0.noise.total();
-        let opening = Opening { method, total, deadline, idle, progress, permit, context, noise_before, control };
+        let opening = Opening { method, total, deadline, idle, progress, permit, scope, noise_before, control };
         let mut ticket = self.0.pending.open(opening)?;
         let id = ticket.id;
         let guard = GiveUp { peer: self, id, armed: true };
@@ -277,13 +281,13 @@ impl Peer {
         guard.settled(outcome)
     }
 
-    fn send_request(&self, id: i64, method: &str, params: impl FnOnce(i64) -> Bytes, control: bool) {
+    fn send_request(&self, id: i64, method: &str, params: impl FnOnce(i64, &mut Vec<u8>), control: bool) {
         let give_up = |error| self.0.pending.give_up(id, Duration::ZERO, error);
         if let Err(error) = self.check_open(control) {
             give_up(error);
             return;
         }
-        let item = Item::request(id, method, params(id));
+        let item = Item::request(id, method, |bytes| params(id, bytes));
         let (limit, key) = self.outbound_limit();
         if item.len() > limit + 1 {
             let (bytes, plugin) = (item.len() - 1, self.plugin().clone());

@@ -76,9 +76,11 @@ fn pair_with(pipe: usize, limits: Limits) -> (Peer, Other) {
     (peer, Other { lines: BufReader::new(reader).lines(), writer })
 }
 
-fn call(peer: &Peer, params: impl Into<Bytes>, outgoing: Outgoing) -> tokio::task::JoinHandle<Outcome> {
+fn call(peer: &Peer, params: impl Into<String>, outgoing: Outgoing) -> tokio::task::JoinHandle<Outcome> {
     let (peer, params) = (peer.clone(), params.into());
-    tokio::spawn(async move { peer.call("tools/call", |_| params, outgoing).await })
+    tokio::spawn(async move {
+        peer.call("tools/call", |_, bytes| bytes.extend_from_slice(params.as_bytes()), outgoing).await
+    })
 }
 
 #[tokio::test]
@@ -236,10 +238,10 @@ async fn what_is_too_large_is_refused_before_it_is_written() {
 #[tokio::test]
 async fn a_side_that_does_not_read_is_noticed_at_the_hard_bound() {
     let (peer, _other) = pair(64);
-    let big = Bytes::from(format!("\"{}\"", "x".repeat(1024 * 1024)));
+    let big = format!("\"{}\"", "x".repeat(1024 * 1024));
     for _ in 0..80 {
         // Notifications wait for no room.
-        peer.notify_now("m", &serde_json::from_slice::<&RawValue>(&big).unwrap(), false);
+        peer.notify_now("m", &serde_json::from_str::<&RawValue>(&big).unwrap(), false);
     }
     assert_eq!(peer.event().await, PeerEvent::NotReading);
     assert!(peer.outbox_bytes() <= Limits::default().outbox_hard_bytes);

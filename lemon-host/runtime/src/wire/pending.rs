@@ -4,32 +4,38 @@
 //! cancellation, the deadline or the shutdown. What comes second finds no entry. Ids are counted up and never used
 //! again. A call that was given up keeps its slot for a while, as its handler may still be running.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, OwnedSemaphorePermit, broadcast, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
-use crate::pipeline::Progress;
+use crate::pipeline::{Chain, Progress};
 use crate::session::Session;
 use crate::wire::outbox::Refused;
 
 /// How a call ends.
 pub(crate) type Outcome = Result<Box<RawValue>, CallError>;
 
-/// What a call that a plugin makes from within this call inherits.
+/// Where a call stands: what those that are made from within it inherit.
+#[derive(Clone, Debug)]
+pub(crate) struct CallScope {
+    pub(crate) session: Session,
+    /// The tools that are waiting, this one included.
+    pub(crate) chain: Chain,
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// A call that another one is made from.
 #[derive(Clone, Debug)]
 pub(crate) struct CallContext {
-    pub(crate) session: Session,
-    /// The tools that are waiting, outermost first.
-    pub(crate) chain: Vec<String>,
-    /// Cancelled when this call has its outcome.
+    pub(crate) scope: CallScope,
+    /// Cancelled when the call has its outcome.
     pub(crate) ended: CancellationToken,
-    pub(crate) deadline: Option<Instant>,
 }
 
 /// One call, as it is opened.
@@ -41,7 +47,7 @@ pub(crate) struct Opening {
     pub(crate) idle: Option<Duration>,
     pub(crate) progress: Option<broadcast::Sender<Progress>>,
     pub(crate) permit: Option<OwnedSemaphorePermit>,
-    pub(crate) context: Option<CallContext>,
+    pub(crate) scope: Option<CallScope>,
     /// Messages that had been dropped before the call.
     pub(crate) noise_before: u64,
     /// It is about the process and not for a caller: nobody cancels it, and it leaves nothing behind.
@@ -56,6 +62,8 @@ pub(crate) struct Ticket {
 
 struct Entry {
     outcome: oneshot::Sender<Outcome>,
+    /// Made for the first call from within this one: most have none.
+    ended: Option<CancellationToken>,
     opening: Opening,
     /// The message is in the outbox, or further.
     sent: bool,
@@ -71,8 +79,8 @@ struct Lingering {
 #[derive(Default)]
 struct State {
     last_id: i64,
-    open: HashMap<i64, Entry>,
-    lingering: HashMap<i64, Lingering>,
+    open: FxHashMap<i64, Entry>,
+    lingering: FxHashMap<i64, Lingering>,
     abandoned: u32,
     /// The other side can tell that a cancelled call ended, so one that never does is counted.
     tells_the_end: bool,
@@ -141,7 +149,7 @@ impl Pending {
         }
         state.last_id += 1;
         let id = state.last_id;
-        state.open.insert(id, Entry { outcome: sender, opening, sent: false, total_due, due });
+        state.open.insert(id, Entry { outcome: sender, ended: None, opening, sent: false, total_due, due });
         state.schedule(due, &self.earlier);
         Ok(Ticket { id, outcome: receiver })
     }
@@ -241,7 +249,10 @@ impl Pending {
 
     /// What a request that acts for call `id` inherits; none if that call is not open.
     pub(crate) fn context(&self, id: i64) -> Option<CallContext> {
-        self.state().open.get(&id).and_then(|entry| entry.opening.context.clone())
+        let mut state = self.state();
+        let entry = state.open.get_mut(&id)?;
+        let scope = entry.opening.scope.clone()?;
+        Some(CallContext { scope, ended: entry.ended.get_or_insert_default().clone() })
     }
 
     /// Settles all calls.
@@ -367,8 +378,8 @@ impl State {
 
 impl Entry {
     fn settle(self, outcome: impl FnOnce(&'static str) -> Outcome) {
-        if let Some(context) = &self.opening.context {
-            context.ended.cancel();
+        if let Some(ended) = &self.ended {
+            ended.cancel();
         }
         // A caller that went away wants no outcome.
         let _ = self.outcome.send(outcome(self.opening.method));
@@ -392,7 +403,7 @@ mod tests {
             idle: idle.map(Duration::from_secs),
             progress: None,
             permit: None,
-            context: None,
+            scope: None,
             noise_before: 0,
             control: false,
         }

@@ -5,7 +5,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use bytes::Bytes;
 use jsonrpsee::core::client::{BatchResponse, ClientT, Error};
 use jsonrpsee::core::params::BatchRequestBuilder;
 use jsonrpsee::core::traits::ToRpcParams;
@@ -86,8 +85,11 @@ impl ClientT for With<'_> {
         let method = known(method);
         let params = without_nulls(params.to_rpc_params()?);
         let outgoing = Outgoing { total: self.options.deadline, control: self.options.control, ..Outgoing::default() };
-        let result =
-            self.peer.call(method, |_| params, outgoing).await.map_err(|error| Error::Transport(error.into()))?;
+        let result = self
+            .peer
+            .call(method, |_, bytes| bytes.extend_from_slice(&params), outgoing)
+            .await
+            .map_err(|error| Error::Transport(error.into()))?;
         Ok(serde_json::from_str(result.get())?)
     }
 
@@ -100,14 +102,14 @@ impl ClientT for With<'_> {
 }
 
 /// An optional parameter that is not given is left out: servers take `"cursor": null` for a cursor.
-fn without_nulls(params: Option<Box<RawValue>>) -> Bytes {
+fn without_nulls(params: Option<Box<RawValue>>) -> Vec<u8> {
     let text = params.map_or_else(|| "{}".to_owned(), |params| params.get().to_owned());
     match serde_json::from_str::<Map<String, Value>>(&text) {
         Ok(mut members) if members.values().any(Value::is_null) => {
             members.retain(|_, value| !value.is_null());
-            serde_json::to_vec(&members).unwrap_or_else(|_| text.into_bytes()).into()
+            serde_json::to_vec(&members).unwrap_or_else(|_| text.into_bytes())
         }
-        _ => text.into(),
+        _ => text.into_bytes(),
     }
 }
 
