@@ -18,7 +18,7 @@ impl Gate for Manners {
 
     fn review<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
         let rude = request.arguments.get().contains("blockhead");
-        Box::pin(ready(if rude { Verdict::Block { reason: "be kind".to_owned() } } else { Verdict::Allow }))
+        Box::pin(ready(if rude { Verdict::block("be kind") } else { Verdict::Allow }))
     }
 }
 

@@ -138,6 +138,10 @@ pub(crate) fn of_call(error: &CallError, tool: &str, plugins: &[PluginStatus]) -
                 .why(format!("{bytes} bytes are waiting for it"))
                 .hint("it hangs or is very busy; `--trace` shows what it was sent")
         }
+        CallError::Unsent { .. } => {
+            let what = format!("`{}` could not be called in time", tool.capped(80));
+            Failure::new(Exit::TimedOut, what).why(error.to_string()).hint("give it more time with `--timeout SECONDS`")
+        }
         other => Failure::new(Exit::Plugin, "the call was not made").why(other.to_string()),
     }
 }

@@ -43,6 +43,10 @@ impl EventSink for Events {
             Event::LogFile { plugin, reason } => {
                 return self.output.warning(format!("the log of plugin {plugin} can't be written: {reason}"));
             }
+            Event::SchemaIgnored { tool, reason } => {
+                let reason = reason.capped(400);
+                return self.output.warning(format!("the schema of the tool `{tool}` is not used in full: {reason}"));
+            }
             _ if !self.verbose => return,
             Event::State { plugin, state, reason: None, .. } => format!("{plugin}: {state}"),
             Event::State { plugin, state, reason: Some(reason), .. } => {
@@ -51,12 +55,6 @@ impl EventSink for Events {
             Event::ToolsChanged { plugin } => format!("{plugin}: its tools have changed"),
             Event::Log { plugin, level, text } => {
                 format!("{plugin}: [{}] {}", level.capped(20), indent(&text.block().to_string(), 2))
-            }
-            Event::Shadowed { tool, source, winner } => {
-                format!("the tool `{tool}` of {source} is hidden by the one of {winner}")
-            }
-            Event::SchemaIgnored { tool, reason } => {
-                format!("the schema of the tool `{tool}` is not used in full: {reason}")
             }
             Event::Noise { plugin, kind, first } => format!("{plugin}: noise ({kind}): {first}"),
             _ => return,

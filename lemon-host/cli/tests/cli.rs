@@ -460,7 +460,7 @@ fn status_as_json_has_what_a_program_needs() {
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(keys(&json), "config status warnings");
     assert_eq!(keys(&json["config"]), "disabled files home untrustedProject");
-    assert_eq!(keys(&json["status"]), "conflicts hidden idleFilters losers plugins protection quarantined");
+    assert_eq!(keys(&json["status"]), "conflicts hidden idleFilters losers plugins protection");
     let plugin = &json["status"]["plugins"][0];
     assert_eq!(
         (&plugin["state"], &plugin["tools"], &plugin["serverVersion"]),

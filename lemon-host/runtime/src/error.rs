@@ -141,10 +141,10 @@ pub enum CallError {
         reason: String,
     },
     /// A policy or the user refused the call.
-    #[error("the call was refused: {reason}")]
+    #[error("the call was refused: {}", reason.line())]
     Denied {
-        /// Why.
-        reason: String,
+        /// Why; whoever refused it may quote what it was asked.
+        reason: PluginText,
     },
     /// The session was closed, or its host is gone.
     #[error("session {session} is over")]
@@ -161,9 +161,11 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The kind under which a plugin that made the call is told.
-    pub fn kind(&self) -> Kind {
-        match self {
+    /// The stable name of the reason, under which a plugin that made the call is told; none for what JSON-RPC has codes
+    /// for: unacceptable arguments, an error that the plugin answered with, a breach of the protocol.
+    pub fn kind(&self) -> Option<Kind> {
+        Some(match self {
+            Self::Arguments { .. } | Self::Answered { .. } | Self::Protocol { .. } => return None,
             Self::UnknownTool { .. } => Kind::UnknownTool,
             Self::NotReady { .. } => Kind::NotReady,
             Self::Timeout { .. } | Self::Unsent { .. } => Kind::Timeout,
@@ -171,10 +173,10 @@ impl CallError {
             Self::TooLarge { .. } => Kind::TooLarge,
             Self::NotReading { .. } => Kind::Busy,
             Self::Chain { kind, .. } => *kind,
-            Self::Arguments { .. } | Self::Disabled { .. } | Self::Denied { .. } => Kind::Denied,
+            Self::Disabled { .. } | Self::Denied { .. } => Kind::Denied,
             Self::ShuttingDown { .. } | Self::SessionOver { .. } => Kind::ShuttingDown,
-            Self::Crashed { .. } | Self::Answered { .. } | Self::Protocol { .. } => Kind::Crashed,
-        }
+            Self::Crashed { .. } => Kind::Crashed,
+        })
     }
 
     /// The error as a plugin that made the call gets it.
@@ -186,8 +188,10 @@ impl CallError {
             Self::Arguments { .. } => {
                 ErrorObject { code: ErrorObject::INVALID_PARAMS, message: self.to_string(), data: None }
             }
-            Self::Protocol { .. } => ErrorObject { code: ErrorObject::INTERNAL, message: self.to_string(), data: None },
-            _ => ErrorObject::of(self.kind(), self.to_string()),
+            _ => match self.kind() {
+                Some(kind) => ErrorObject::of(kind, self.to_string()),
+                None => ErrorObject { code: ErrorObject::INTERNAL, message: self.to_string(), data: None },
+            },
         }
     }
 }

@@ -11,19 +11,21 @@ use jsonrpsee::core::server::Methods;
 use lemon_process::{Protection, Spawner};
 use lemon_protocol::Implementation;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub use builder::HostBuilder;
 
 use crate::catalog::{
-    Catalog, ConflictReport, Entry, HostTool, LoadError, Offers, ToolFilter, ToolInfo, ToolRegistry, ToolSource,
-    nearest,
+    Catalog, Conflict, ConflictReport, Entry, HostTool, LoadError, Offers, ToolFilter, ToolInfo, ToolRegistry,
+    ToolSource, nearest,
 };
 use crate::error::CallError;
 use crate::event::Event;
 use crate::host_api::PluginInbound;
 use crate::limits::{Limits, Timeouts};
 use crate::pipeline::CallId;
-use crate::plugin::{Command, CommandError, Plugin, PluginName, PluginSpec};
+use crate::plugin::{Command, CommandError, Plugin, PluginName, PluginSpec, StateKind};
 use crate::report::{Hidden, Loser, PluginStatus, Redactor, Status};
 use crate::schema::SchemaCache;
 use crate::seams::{Approver, EventSink, Gate, Secrets};
@@ -72,8 +74,11 @@ pub(crate) struct HostInner {
     approver: Arc<dyn Approver>,
     schemas: SchemaCache,
     catalog: Mutex<Arc<Catalog>>,
-    /// The hidden tools that were told of: each name with the source that lost.
+    /// The hidden tools that were told of: each name with who lost.
     told: Mutex<HashSet<(String, ToolSource)>>,
+    /// The tools of the program's own that run, and how they learn of the host's end.
+    running: TaskTracker,
+    ending: CancellationToken,
     last_session: AtomicU64,
     last_call: AtomicU64,
 }
@@ -155,10 +160,6 @@ impl Host {
                 .map(|(tool, rule)| Hidden { tool: tool.clone(), rule: rule.clone() })
                 .collect(),
             idle_filters: self.0.filter.idle(catalog.all_names()),
-            quarantined: [ToolSource::Builtin, ToolSource::Registered]
-                .iter()
-                .flat_map(|source| catalog.quarantined(source))
-                .collect(),
             plugins,
             losers: self.0.losers.clone(),
         }
@@ -220,11 +221,17 @@ impl Host {
     ///
     /// Returns when no process is left; with the default times within seven seconds.
     pub async fn shutdown(&self) {
-        futures_util::future::join_all(self.0.plugins.iter().map(|plugin| plugin.shut_down())).await;
+        self.end_own_tools();
+        let plugins = futures_util::future::join_all(self.0.plugins.iter().map(|plugin| plugin.shut_down()));
+        let patience = self.timeouts().eof_ms.get();
+        // A tool that goes on for longer is dropped with the runtime, if not before.
+        let own = tokio::time::timeout(patience, self.0.running.wait());
+        let _ = futures_util::future::join(plugins, own).await;
     }
 
     /// Kills all processes at once, without asking.
     pub async fn kill_all(&self) {
+        self.end_own_tools();
         let kill = |plugin: &Arc<Plugin>| {
             let plugin = plugin.clone();
             async move {
@@ -234,6 +241,21 @@ impl Host {
             }
         };
         futures_util::future::join_all(self.0.plugins.iter().map(kill)).await;
+    }
+
+    /// No call is taken from now on. Tools of the program's own are told; they are dropped if they go on.
+    fn end_own_tools(&self) {
+        self.0.ending.cancel();
+        self.0.running.close();
+    }
+
+    /// Whether the host has been shut down.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.0.ending.is_cancelled()
+    }
+
+    pub(crate) fn own_tools(&self) -> (&TaskTracker, &CancellationToken) {
+        (&self.0.running, &self.0.ending)
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
@@ -248,7 +270,6 @@ impl Host {
             registry: &inner.registry,
             plugins: &inner.plugins,
             filter: &inner.filter,
-            limits: &inner.core.limits,
         }));
         *catalog = fresh.clone();
         drop(catalog);
@@ -256,33 +277,42 @@ impl Host {
         fresh
     }
 
-    /// Tells of each hidden tool once.
+    /// Tells of each hidden tool once, as long as it is hidden.
     fn tell_conflicts(&self, catalog: &Catalog) {
-        for conflict in catalog.conflicts() {
-            for source in &conflict.shadowed {
-                let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
-                if told.insert((conflict.tool_name.clone(), source.clone())) {
-                    drop(told);
-                    self.tell(&Event::Shadowed {
-                        tool: conflict.tool_name.clone(),
+        let hidden =
+            catalog.conflicts().flat_map(|conflict| conflict.shadowed.iter().map(move |source| (conflict, source)));
+        let mut fresh = Vec::new();
+        {
+            let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut now = HashSet::new();
+            for (Conflict { tool_name, winner, .. }, source) in hidden {
+                let one = (tool_name.clone(), source.clone());
+                if !told.contains(&one) {
+                    fresh.push(Event::Shadowed {
+                        tool: tool_name.clone(),
                         source: source.clone(),
-                        winner: conflict.winner.clone(),
+                        winner: winner.clone(),
                     });
                 }
+                now.insert(one);
             }
+            *told = now;
         }
+        fresh.iter().for_each(|event| self.tell(event));
     }
 
     /// The tool of that name, white space around it aside.
     pub(crate) fn find(&self, name: &str, filter: &ToolFilter) -> Result<Arc<Entry>, CallError> {
+        /// A longer name is no tool's.
+        const NAME: usize = 200;
         let catalog = self.catalog();
         let tool = name.trim();
         let Some((entry, hidden)) = catalog.find(tool) else {
-            let visible = catalog.entries().map(|entry| entry.name.as_str());
-            let nearest = nearest(tool, visible.filter(|name| filter.hides(name).is_none())).map(ToOwned::to_owned);
-            return Err(CallError::UnknownTool { name: name.to_owned(), nearest });
+            let visible = catalog.entries().filter(|entry| entry.hidden_by(filter).is_none());
+            let nearest = nearest(tool, visible.map(|entry| entry.name.as_str())).map(ToOwned::to_owned);
+            return Err(CallError::UnknownTool { name: tool.chars().take(NAME).collect(), nearest });
         };
-        match hidden.cloned().or_else(|| filter.hides(tool)) {
+        match hidden.cloned().or_else(|| entry.hidden_by(filter)) {
             Some(rule) => Err(CallError::Disabled { tool: tool.to_owned(), rule }),
             None => Ok(entry.clone()),
         }
@@ -333,7 +363,8 @@ impl Host {
 }
 
 fn report(catalog: &Catalog, plugins: &[PluginStatus]) -> ConflictReport {
-    let failed = plugins.iter().filter_map(|plugin| {
+    // What the user stopped is no error.
+    let failed = plugins.iter().filter(|plugin| plugin.state != StateKind::Dormant).filter_map(|plugin| {
         Some(LoadError {
             plugin: plugin.name.clone(),
             source: plugin.provenance.clone(),

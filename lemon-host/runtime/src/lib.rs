@@ -55,6 +55,7 @@ pub use error::{CallError, Callee, Phase, ProcessEnd, StartError};
 pub use event::Event;
 pub use host::{Host, HostBuilder};
 pub use lemon_process::{ExitStatus, SpawnError, guard, lookup::LookupError};
+pub use lemon_protocol::{Kind, NoCommonVersion, ProtocolVersion};
 pub use limits::{Limits, Millis, Timeouts};
 pub use pipeline::{Call, Progress, ProgressStream, TextCap, ToolResult};
 pub use plugin::live::{Dialect, Quarantined};

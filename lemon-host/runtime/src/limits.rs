@@ -93,7 +93,7 @@ table! {
         abandoned_calls: u32 = 16,
         /// Progress notes of one call that wait for its caller; the oldest are dropped.
         progress_notes: usize = 64,
-        /// A partial result of a call, in bytes; a larger one is left out of its progress note.
+        /// A partial result of a plugin's call, in bytes; a larger one is left out of its progress note.
         partial_result_bytes: usize = 256 * KIB,
         /// Calls within calls.
         call_depth: usize = 8,

@@ -92,15 +92,29 @@ pub enum Verdict {
     /// The call goes on.
     Allow,
     /// The call goes on with other arguments. They are not held against the tool's schema.
+    #[non_exhaustive]
     Replace {
         /// A JSON object.
         arguments: Box<RawValue>,
     },
     /// The call is not made.
+    #[non_exhaustive]
     Block {
         /// Why, in a few words; whoever made the call is told.
         reason: String,
     },
+}
+
+impl Verdict {
+    /// The call goes on with these arguments.
+    pub fn replace(arguments: Box<RawValue>) -> Self {
+        Self::Replace { arguments }
+    }
+
+    /// The call is not made, for this reason.
+    pub fn block(reason: impl Into<String>) -> Self {
+        Self::Block { reason: reason.into() }
+    }
 }
 
 /// Looks at every call before it is made, whoever makes it and whatever provides the tool.
@@ -123,10 +137,18 @@ pub enum Approval {
     /// The call is made.
     Allow,
     /// The call is refused; whoever made it is told why.
+    #[non_exhaustive]
     Deny {
         /// Why, in a few words.
         reason: String,
     },
+}
+
+impl Approval {
+    /// The call is refused, for this reason.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: reason.into() }
+    }
 }
 
 /// Decides on calls that the program does not make itself: those of models and of plugins. The default denies them all.
@@ -143,7 +165,7 @@ pub struct DenyAll;
 
 impl Approver for DenyAll {
     fn approve<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
-        let reason = format!("this host does not let {} call tools", request.caller);
-        Box::pin(std::future::ready(Approval::Deny { reason }))
+        let denied = Approval::deny(format!("this host does not let {} call tools", request.caller));
+        Box::pin(std::future::ready(denied))
     }
 }

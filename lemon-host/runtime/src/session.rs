@@ -144,7 +144,7 @@ impl Session {
     pub fn tools(&self) -> Vec<ToolInfo> {
         let Some(host) = self.host() else { return Vec::new() };
         let catalog = host.catalog();
-        let visible = catalog.entries().filter(|entry| self.0.filter.hides(entry.name.as_str()).is_none());
+        let visible = catalog.entries().filter(|entry| entry.hidden_by(&self.0.filter).is_none());
         visible.map(|entry| entry.info()).collect()
     }
 
@@ -205,7 +205,7 @@ impl Session {
 
     /// The host, or the error of a call after its end.
     pub(crate) fn living_host(&self) -> Result<Host, CallError> {
-        let host = self.host().filter(|_| !self.is_closed());
+        let host = self.host().filter(|host| !self.is_closed() && !host.is_ending());
         host.ok_or_else(|| CallError::SessionOver { session: self.0.id.clone() })
     }
 }

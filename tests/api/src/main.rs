@@ -1,7 +1,7 @@
 //! Keeps a snapshot of what the library crates offer in public, `public-api.txt` beside each `Cargo.toml`.
 //!
 //! `cargo run -p lemon-api` writes the snapshots; with `--check` it compares them and fails on a difference, so that no
-//! change of a public name, type or trait goes unseen.
+//! change of a public name, type or implemented trait goes unseen, auto traits (`Send`, `Sync`) aside.
 //!
 //! The list is made of rustdoc's JSON, which stable toolchains write only when they are told that they may. This program
 //! therefore stands in for rustdoc, too: cargo starts it in rustdoc's place, and it starts the real one.
@@ -71,11 +71,8 @@ fn public_api(root: &Path, name: &str) -> Result<String> {
     ensure!(made.success(), "cargo doc of {name} failed: {made}");
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let json = target.join("doc").join(format!("{}.json", name.replace('-', "_")));
-    let api = public_api::Builder::from_rustdoc_json(json)
-        .omit_blanket_impls(true)
-        .omit_auto_trait_impls(true)
-        .omit_auto_derived_impls(true)
-        .build()?;
+    let api =
+        public_api::Builder::from_rustdoc_json(json).omit_blanket_impls(true).omit_auto_trait_impls(true).build()?;
     Ok(api.items().map(|item| format!("{item}\n")).collect())
 }
 

@@ -130,22 +130,12 @@ fn text(result: &ToolResult, terminal: bool) -> String {
         }
     }
     if result.content().is_empty()
-        && let Some(structured) = structured(result)
+        && let Some(structured) = result.structured_content()
     {
         text.push_str(&in_terminal(structured.get(), terminal));
         text.push('\n');
     }
     text
-}
-
-/// The structured part of a result that has no content for people.
-fn structured(result: &ToolResult) -> Option<Box<RawValue>> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct View {
-        structured_content: Option<Box<RawValue>>,
-    }
-    serde_json::from_str::<View>(result.raw().get()).ok()?.structured_content
 }
 
 /// Raw for programs, harmless in a terminal.

@@ -261,9 +261,7 @@ impl Approver for Consent {
                 "{} wanted to call the tool `{}` and was refused; `--yes` allows it",
                 request.caller, request.tool
             ));
-            Approval::Deny {
-                reason: "the user did not allow plugins to call other tools (lemon call --yes)".to_owned(),
-            }
+            Approval::deny("the user did not allow plugins to call other tools (lemon call --yes)")
         };
         Box::pin(std::future::ready(approval))
     }

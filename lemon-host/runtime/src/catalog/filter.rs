@@ -18,7 +18,7 @@ pub struct ToolFilter {
 
 /// Which rule hides a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "rule", content = "pattern")]
+#[serde(rename_all = "camelCase", tag = "rule", content = "pattern")]
 #[non_exhaustive]
 pub enum HiddenBy {
     /// A name or pattern among those that are disabled.
@@ -59,11 +59,13 @@ impl ToolFilter {
         self
     }
 
-    pub(crate) fn hides(&self, name: &str) -> Option<HiddenBy> {
-        if let Some(pattern) = self.disabled.iter().find(|pattern| pattern.matches(name)) {
+    /// Which rule hides a tool that has any of these names.
+    pub(crate) fn hides<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> Option<HiddenBy> {
+        let matches = |pattern: &&WildMatch| names.clone().any(|name| pattern.matches(name));
+        if let Some(pattern) = self.disabled.iter().find(matches) {
             return Some(HiddenBy::Disabled(pattern.to_string()));
         }
-        let missing = self.enabled_only.iter().any(|list| !list.iter().any(|pattern| pattern.matches(name)));
+        let missing = self.enabled_only.iter().any(|list| !list.iter().any(|pattern| matches(&pattern)));
         missing.then_some(HiddenBy::EnabledOnly)
     }
 
@@ -82,22 +84,26 @@ impl ToolFilter {
 mod tests {
     use super::*;
 
+    fn hides(filter: &ToolFilter, name: &str) -> Option<HiddenBy> {
+        filter.hides(std::iter::once(name))
+    }
+
     #[test]
     fn a_name_is_hidden_by_each_rule_that_says_so() {
         let filter = ToolFilter::default().disable(["bash", "mcp_git_*"]).enable_only(["mcp_*", "read", "bash"]);
-        assert_eq!(filter.hides("bash"), Some(HiddenBy::Disabled("bash".to_owned())));
-        assert_eq!(filter.hides("mcp_git_log"), Some(HiddenBy::Disabled("mcp_git_*".to_owned())));
-        assert_eq!(filter.hides("write"), Some(HiddenBy::EnabledOnly));
-        assert_eq!((filter.hides("read"), filter.hides("mcp_time_now")), (None, None));
-        assert_eq!(filter.hides("Read"), Some(HiddenBy::EnabledOnly), "names differ by case");
+        assert_eq!(hides(&filter, "bash"), Some(HiddenBy::Disabled("bash".to_owned())));
+        assert_eq!(hides(&filter, "mcp_git_log"), Some(HiddenBy::Disabled("mcp_git_*".to_owned())));
+        assert_eq!(hides(&filter, "write"), Some(HiddenBy::EnabledOnly));
+        assert_eq!((hides(&filter, "read"), hides(&filter, "mcp_time_now")), (None, None));
+        assert_eq!(hides(&filter, "Read"), Some(HiddenBy::EnabledOnly), "names differ by case");
     }
 
     #[test]
     fn filters_add_up_and_an_empty_list_hides_all() {
         let both = ToolFilter::default().enable_only(["a", "b"]).and(ToolFilter::default().enable_only(["b", "c"]));
-        assert_eq!((both.hides("b"), both.hides("a").is_some(), both.hides("c").is_some()), (None, true, true));
-        assert!(ToolFilter::default().enable_only([] as [&str; 0]).hides("x").is_some());
-        assert!(ToolFilter::default().hides("x").is_none());
+        assert_eq!((hides(&both, "b"), hides(&both, "a").is_some(), hides(&both, "c").is_some()), (None, true, true));
+        assert!(hides(&ToolFilter::default().enable_only([] as [&str; 0]), "x").is_some());
+        assert!(hides(&ToolFilter::default(), "x").is_none());
     }
 
     #[test]

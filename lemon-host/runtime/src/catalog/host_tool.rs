@@ -11,11 +11,13 @@ use lemon_protocol::Tool;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 use super::names::{MCP_PREFIX, Source, public_name};
 use crate::discovery::CallTimeout;
+use crate::limits::Limits;
 use crate::pipeline::{Call, Progress, ToolResult};
+use crate::seams::Caller;
 use crate::session::Session;
 use crate::wire::CallContext;
 
@@ -59,22 +61,26 @@ pub enum HostToolError {
         /// The name.
         name: String,
     },
-    /// The arguments of a call are an object.
-    #[error("the input schema of {name:?} must be an object with \"type\": \"object\"")]
+    /// A schema is invalid, could cost too much, or the one of the arguments describes no object.
+    #[error("a schema of the tool {name:?} can't be used: {reason}")]
     Schema {
         /// The tool's name.
         name: String,
+        /// What is wrong with it.
+        reason: String,
     },
 }
 
 impl HostTool {
     /// A tool with a name, a description for the model, the JSON Schema of its arguments, and what it does.
     ///
-    /// `run` gets each call with arguments that fit the schema. What it returns is made a [`ToolResult`]: a string is
-    /// text, an `Err` is a result that says that the tool failed, and so is a panic.
+    /// `run` gets each call with arguments that fit the schema, unless a [`Gate`](crate::Gate) put others in their place.
+    /// What it returns is made a [`ToolResult`]: a string is text, an `Err` is a result that says that the tool failed,
+    /// and so is a panic. A function that holds the [`Host`](crate::Host) keeps it alive for ever; a call has its
+    /// [session](ToolCall::session).
     ///
     /// # Errors
-    /// A name that no model takes, or one that is reserved, or a schema that describes no object.
+    /// A name that no model takes, or one that is reserved, or a schema that can't be used.
     pub fn new<F, A>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -93,8 +99,9 @@ impl HostTool {
             return Err(HostToolError::Name { name });
         }
         if input_schema["type"] != "object" {
-            return Err(HostToolError::Schema { name });
+            return Err(HostToolError::Schema { name, reason: "its root has no \"type\": \"object\"".to_owned() });
         }
+        check(&name, &input_schema)?;
         let run = Arc::new(run);
         let tool = Tool {
             name,
@@ -124,10 +131,13 @@ impl HostTool {
     }
 
     /// Says what the structured result looks like, as a JSON Schema.
-    #[must_use]
-    pub fn output_schema(mut self, schema: Value) -> Self {
+    ///
+    /// # Errors
+    /// A schema that can't be used.
+    pub fn output_schema(mut self, schema: Value) -> Result<Self, HostToolError> {
+        check(self.name(), &schema)?;
         Arc::make_mut(&mut self.tool).output_schema = Some(schema);
-        self
+        Ok(self)
     }
 
     /// Says how long a call may take in all; zero means for ever. Otherwise it is `Timeouts::call_ms`.
@@ -147,6 +157,14 @@ impl HostTool {
     }
 }
 
+/// The program's own schemas are held to the usual bounds, whatever a host's are.
+fn check(name: &str, schema: &Value) -> Result<(), HostToolError> {
+    match crate::schema::check(schema, &Limits::default()) {
+        Ok(_) => Ok(()),
+        Err(fault) => Err(HostToolError::Schema { name: name.to_owned(), reason: fault.to_string() }),
+    }
+}
+
 impl fmt::Debug for HostTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostTool").field("name", &self.tool.name).finish_non_exhaustive()
@@ -157,15 +175,24 @@ impl fmt::Debug for HostTool {
 #[derive(Debug)]
 pub struct ToolCall {
     pub(crate) id: String,
+    pub(crate) caller: Caller,
     pub(crate) arguments: Box<RawValue>,
     pub(crate) context: CallContext,
-    pub(crate) progress: Option<broadcast::Sender<Progress>>,
+    /// Weak, as the notes end with the call and not with whoever keeps this.
+    pub(crate) progress: Option<broadcast::WeakSender<Progress>>,
+    /// Rings at each note of progress.
+    pub(crate) heard: Arc<Notify>,
 }
 
 impl ToolCall {
     /// The name of the call, the same in all that is told of it.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Who makes it.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// The arguments, read into a type.
@@ -176,7 +203,7 @@ impl ToolCall {
         serde_json::from_str(self.arguments.get())
     }
 
-    /// The arguments as they were given, every digit of their numbers included.
+    /// The arguments as JSON, every digit of their numbers included.
     pub fn raw_arguments(&self) -> &RawValue {
         &self.arguments
     }
@@ -194,15 +221,18 @@ impl ToolCall {
 
     /// Tells how far the call has got.
     pub fn progress(&self, progress: Progress) {
-        if let Some(notes) = &self.progress {
+        self.heard.notify_one();
+        if let Some(notes) = self.progress.as_ref().and_then(broadcast::WeakSender::upgrade) {
             // Nobody may be listening any more.
             let _ = notes.send(progress);
         }
     }
 
-    /// A call of another tool from within this one: it shares its deadline and its end.
+    /// A call of another tool from within this one: it shares its deadline, its end and its caller, so that what a model
+    /// asked for is approved wherever it runs. A tool that vouches for what it calls says
+    /// [`made_by`](Call::made_by)`(Caller::Program)`.
     pub fn call(&self, tool: impl Into<String>, arguments: impl Into<String>) -> Call {
-        self.session().call(tool, arguments).within(self.context.clone())
+        self.session().call(tool, arguments).made_by(self.caller.clone()).within(self.context.clone())
     }
 }
 
@@ -223,7 +253,9 @@ mod tests {
             assert_eq!(made(name), Err(HostToolError::Name { name: name.to_owned() }));
         }
         assert_eq!(made("mcp_x"), Err(HostToolError::Reserved { name: "mcp_x".to_owned() }));
-        let schema = HostTool::new("x", "", json!({ "type": "string" }), |_| async { "" });
-        assert!(matches!(schema, Err(HostToolError::Schema { .. })));
+        for schema in [json!({ "type": "string" }), json!({ "type": "object", "properties": 5 })] {
+            let tool = HostTool::new("x", "", schema, |_| async { "" });
+            assert!(matches!(tool, Err(HostToolError::Schema { .. })));
+        }
     }
 }

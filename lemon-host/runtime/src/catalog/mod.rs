@@ -18,7 +18,7 @@ use lemon_protocol::Tool;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::limits::Limits;
+use crate::error::Callee;
 use crate::plugin::Plugin;
 use crate::plugin::live::Quarantined;
 use crate::report::PluginText;
@@ -36,6 +36,8 @@ use names::{RawName, Source, public_names};
 /// One tool under its public name.
 pub(crate) struct Entry {
     pub(crate) name: PublicName,
+    /// The name that it would have if no other tool were there, if that is another one.
+    alone: Option<PublicName>,
     pub(crate) source: ToolSource,
     pub(crate) provider: Provider,
     pub(crate) tool: Arc<Tool>,
@@ -69,7 +71,6 @@ pub(crate) struct Offers<'a> {
     /// In order.
     pub(crate) plugins: &'a [Arc<Plugin>],
     pub(crate) filter: &'a ToolFilter,
-    pub(crate) limits: &'a Limits,
 }
 
 /// One tool, for a list.
@@ -111,40 +112,46 @@ impl Catalog {
         let mut catalog = Self { registry_version, ..Self::default() };
         let mut offered = Vec::new();
         let programs = offers.builtins.iter().map(|tool| (ToolSource::Builtin, tool.clone()));
-        for (source, tool) in programs.chain(registered.into_iter().map(|tool| (ToolSource::Registered, tool))) {
-            match crate::schema::check(&tool.tool.input_schema, offers.limits) {
-                Ok(_) => {
-                    let definition = tool.tool.clone();
-                    offered.push(Offered { source, tool: definition, provider: Provider::Program(tool) });
-                }
-                Err(fault) => {
-                    catalog.quarantine(source, &tool.tool.name, &format!("its input schema can't be used: {fault}"))
-                }
-            }
-        }
+        let registered = registered.into_iter().map(|tool| (ToolSource::Registered, tool));
+        offered.extend(programs.chain(registered).map(|(source, tool)| Offered {
+            source,
+            tool: tool.tool.clone(),
+            provider: Provider::Program(tool),
+        }));
         for plugin in offers.plugins {
             let Some(list) = plugin.tools() else { continue };
             let source = ToolSource::of(plugin);
-            catalog.quarantined.extend(list.quarantined.iter().map(|refused| (source.clone(), refused.clone())));
+            for refused in &list.quarantined {
+                catalog.quarantine(source.clone(), plugin, refused.tool.raw(), refused.reason.raw());
+            }
             offered.extend(list.tools.iter().map(|tool| Offered {
                 source: source.clone(),
                 provider: Provider::Plugin(plugin.clone()),
                 tool: tool.clone(),
             }));
         }
-        let raw: Vec<_> = offered.iter().map(Offered::raw_name).collect();
+        let raw: Vec<_> = offered.iter().map(|offered| raw_name(&offered.source, &offered.tool)).collect();
         let names = public_names(&raw);
         for (Offered { source, provider, tool }, name) in offered.into_iter().zip(names) {
             match name {
-                Ok(name) => catalog.add(Entry { name, source, provider, tool }, offers.filter),
-                Err(error) => catalog.quarantine(source, &tool.name, &error.to_string()),
+                Ok(name) => {
+                    let alone = Some(raw_name(&source, &tool).alone()).filter(|alone| *alone != name);
+                    catalog.add(Entry { name, alone, source, provider, tool }, offers.filter);
+                }
+                // The program's own names are checked where they are given.
+                Err(error) => {
+                    if let Provider::Plugin(plugin) = &provider {
+                        catalog.quarantine(source, plugin, &tool.name, &error.to_string());
+                    }
+                }
             }
         }
         catalog
     }
 
-    fn quarantine(&mut self, source: ToolSource, tool: &str, reason: &str) {
-        self.quarantined.push((source, Quarantined { tool: PluginText::new(tool), reason: PluginText::new(reason) }));
+    fn quarantine(&mut self, source: ToolSource, plugin: &Plugin, tool: &str, reason: &str) {
+        let told = |text: &str| PluginText::new(plugin.redact(text));
+        self.quarantined.push((source, Quarantined { tool: told(tool), reason: told(reason) }));
     }
 
     fn add(&mut self, entry: Entry, filter: &ToolFilter) {
@@ -159,7 +166,7 @@ impl Catalog {
             conflict.shadowed.push(entry.source);
             return;
         }
-        if let Some(rule) = filter.hides(name) {
+        if let Some(rule) = entry.hidden_by(filter) {
             self.hidden.insert(name.to_owned(), rule);
         }
         self.by_name.insert(name.to_owned(), self.entries.len());
@@ -216,17 +223,22 @@ impl Catalog {
     }
 }
 
-impl Offered {
-    fn raw_name(&self) -> RawName<'_> {
-        let source = match &self.source {
-            ToolSource::Mcp { plugin } => Source::Mcp(plugin.as_str()),
-            ToolSource::Builtin | ToolSource::Registered | ToolSource::Extension { .. } => Source::Plain,
-        };
-        RawName { source, name: &self.tool.name }
-    }
+fn raw_name<'a>(source: &'a ToolSource, tool: &'a Tool) -> RawName<'a> {
+    let source = match source {
+        ToolSource::Mcp { plugin } => Source::Mcp(plugin.as_str()),
+        ToolSource::Builtin | ToolSource::Registered | ToolSource::Extension { .. } => Source::Plain,
+    };
+    RawName { source, name: &tool.name }
 }
 
 impl Entry {
+    /// What hides the tool: its name, or the one that it would have if no other tool were there. So a filter goes on
+    /// holding when a new tool makes this one's name longer.
+    pub(crate) fn hidden_by(&self, filter: &ToolFilter) -> Option<HiddenBy> {
+        let names = [Some(&self.name), self.alone.as_ref()];
+        filter.hides(names.into_iter().flatten().map(PublicName::as_str))
+    }
+
     pub(crate) fn info(&self) -> ToolInfo {
         let shown = |text: &String| match &self.provider {
             Provider::Program(_) => PluginText::new(text.as_str()),
@@ -235,11 +247,27 @@ impl Entry {
         ToolInfo {
             name: self.name.to_string(),
             source: self.source.clone(),
-            raw_name: PluginText::new(self.tool.name.clone()),
+            raw_name: shown(&self.tool.name),
             title: self.tool.title.as_ref().map(shown),
             description: self.tool.description.as_ref().map(shown),
-            input_schema: self.tool.input_schema.clone(),
-            output_schema: self.tool.output_schema.clone(),
+            input_schema: self.told(&self.tool.input_schema),
+            output_schema: self.tool.output_schema.as_ref().map(|schema| self.told(schema)),
         }
+    }
+
+    /// Whom a call of it asks.
+    pub(crate) fn callee(&self) -> Callee {
+        match &self.provider {
+            Provider::Plugin(plugin) => Callee::Plugin(plugin.name().clone()),
+            Provider::Program(tool) => Callee::Tool(tool.name().to_owned()),
+        }
+    }
+
+    /// A schema, free of secrets.
+    fn told(&self, schema: &Value) -> Value {
+        let Provider::Plugin(plugin) = &self.provider else { return schema.clone() };
+        let text = schema.to_string();
+        let redacted = plugin.redact(&text);
+        if redacted == text { schema.clone() } else { serde_json::from_str(&redacted).unwrap_or_default() }
     }
 }

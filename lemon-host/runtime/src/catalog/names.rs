@@ -101,6 +101,11 @@ impl<'a> RawName<'a> {
         self.full().chars().map(|c| if allowed(c) { c } else { '_' }).collect()
     }
 
+    /// The name that it has if no other tool is there.
+    pub(crate) fn alone(&self) -> PublicName {
+        public_name(self.source, self.name)
+    }
+
     fn hashed(&self) -> PublicName {
         let mut hash = Sha256::new();
         if let Source::Mcp(server) = self.source {

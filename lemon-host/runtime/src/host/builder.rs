@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use lemon_process::Spawner;
 use lemon_protocol::Implementation;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::{Core, Host, HostInner};
 use crate::catalog::{HostTool, ToolFilter, ToolRegistry};
@@ -205,6 +207,8 @@ impl HostBuilder {
                 schemas: SchemaCache::default(),
                 catalog: Mutex::default(),
                 told: Mutex::default(),
+                running: TaskTracker::new(),
+                ending: CancellationToken::new(),
                 last_session: AtomicU64::new(1),
                 last_call: AtomicU64::new(1),
                 core,

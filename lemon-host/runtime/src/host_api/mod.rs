@@ -80,7 +80,7 @@ impl HostApiServer for Api {
         let Requester { session, .. } = requester(extensions)?;
         let host = host(&session)?;
         let catalog = host.catalog();
-        let visible = catalog.entries().filter(|entry| session.filter().hides(entry.name.as_str()).is_none());
+        let visible = catalog.entries().filter(|entry| entry.hidden_by(session.filter()).is_none());
         let named = |entry: &Arc<Entry>| Tool { name: entry.name.to_string(), ..(*entry.tool).clone() };
         Ok(Toolbox { tools: visible.map(named).collect() })
     }
@@ -186,17 +186,11 @@ impl PluginInbound {
             message: format!("the params can't be read: {fault}"),
             data: None,
         })?;
-        // Ends with the request, and with the call that it acts for.
-        let (plugin, cancel) = (self.plugin.clone(), request.cancel.child_token());
+        let (plugin, cancel) = (self.plugin.clone(), request.cancel.clone());
         let stale = |what: String| ErrorObject::of(Kind::Stale, what);
         if let Some(parent) = named.get(meta::PARENT) {
             let context = parent.as_i64().and_then(|id| request.peer.context(id));
             let context = context.ok_or_else(|| stale(format!("{} {parent} is no request under way", meta::PARENT)))?;
-            // When the parent has its outcome, nobody wants this answer any more.
-            let (ended, child) = (context.ended.clone(), cancel.clone());
-            tokio::spawn(async move {
-                tokio::select! { () = ended.cancelled() => child.cancel(), () = child.cancelled() => {} }
-            });
             return Ok(Requester { plugin, session: context.scope.session.clone(), parent: Some(context), cancel });
         }
         let session = named.get(meta::SESSION).and_then(|session| SessionRef::deserialize(session).ok());

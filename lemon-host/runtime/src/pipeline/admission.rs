@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use crate::arguments::canonical;
 use crate::error::CallError;
 use crate::limits::Limits;
+use crate::report::PluginText;
 use crate::seams::{Approval, Approver, CallRequest, Caller, Gate, Verdict};
 
 /// Asks all gates about the request and, for a call that the program does not make itself, the approver about what will
@@ -25,21 +26,23 @@ pub(super) async fn admit(
 ) -> Result<Option<Box<RawValue>>, CallError> {
     let mut in_place = None;
     for gate in gates {
-        // Within the future, so that a panic of the function itself is caught as well.
-        let review = AssertUnwindSafe(async { gate.review(request).await }).catch_unwind();
-        let reason = match review.await {
-            Ok(Verdict::Allow) => continue,
-            Ok(Verdict::Replace { arguments }) => match canonical(arguments.get(), limits) {
+        // Within the future, so that a panic of the functions themselves is caught as well.
+        let review = AssertUnwindSafe(async { (gate.name().to_owned(), gate.review(request).await) }).catch_unwind();
+        let refused = match review.await {
+            Ok((_, Verdict::Allow)) => continue,
+            Ok((name, Verdict::Replace { arguments })) => match canonical(arguments.get(), limits) {
                 Ok(replaced) => {
                     in_place = Some(replaced);
                     continue;
                 }
-                Err(fault) => format!("the arguments that it put in place are not acceptable: {fault}"),
+                Err(fault) => {
+                    format!("the arguments that gate {name} put in place are not acceptable: {fault}")
+                }
             },
-            Ok(Verdict::Block { reason }) => reason,
-            Err(_) => "it failed, and a gate that fails blocks".to_owned(),
+            Ok((name, Verdict::Block { reason })) => format!("gate {name} blocked it: {reason}"),
+            Err(_) => "a gate failed, and a gate that fails blocks".to_owned(),
         };
-        return Err(CallError::Denied { reason: format!("gate {} blocked it: {reason}", gate.name()) });
+        return Err(denied(&refused));
     }
     if *request.caller == Caller::Program {
         return Ok(in_place);
@@ -48,7 +51,13 @@ pub(super) async fn admit(
     let approval = AssertUnwindSafe(async { approver.approve(request).await }).catch_unwind();
     match approval.await {
         Ok(Approval::Allow) => Ok(in_place),
-        Ok(Approval::Deny { reason }) => Err(CallError::Denied { reason }),
-        Err(_) => Err(CallError::Denied { reason: "whoever approves calls failed".to_owned() }),
+        Ok(Approval::Deny { reason }) => Err(denied(&reason)),
+        Err(_) => Err(denied("whoever approves calls failed")),
     }
+}
+
+fn denied(reason: &str) -> CallError {
+    /// A reason is read by a person or a model.
+    const REASON: usize = 500;
+    CallError::Denied { reason: PluginText::new(reason.chars().take(REASON).collect::<String>()) }
 }

@@ -7,17 +7,49 @@ use std::path::{Path, PathBuf};
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::result::{Text, ToolResult, text_block};
+use super::result::{Block, ToolResult, text_block};
 
 /// How much text of a result its caller takes, in bytes; where the rest goes.
 ///
 /// Text is what a model reads: that of text blocks and of embedded resources. The first bytes of it stay, whole
-/// characters only; a block at the end says how much is left out and where all of it is. Everything else of the result
-/// (images, structured content, metadata) stays as it is.
+/// characters only; a block at the end says how much is left out and where all of it is. Images, sounds and files stay. Any
+/// other block, and one that can't be read, counts with all of its JSON and is left out as a whole. Structured content and metadata stay as they are: whoever
+/// shows them to a model has to bound them as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextCap {
     bytes: usize,
     folder: Option<PathBuf>,
+}
+
+/// A block may have so much beside its text or base64 (its type, annotations) without being counted for it.
+const BESIDE: usize = 1024;
+
+/// How a block counts.
+enum Weight<'a> {
+    Text(&'static str, Cow<'a, str>),
+    Whole(usize),
+}
+
+impl<'a> Weight<'a> {
+    fn of(block: &'a RawValue) -> Self {
+        let length = block.get().len();
+        // Escapes make a text longer in JSON, at most six-fold.
+        let plain = |text: &str| length <= text.len() * 6 + BESIDE;
+        match Block::of(block) {
+            Block::Text(text) if plain(&text) => Self::Text("text", text),
+            Block::Resource(text) if plain(&text) => Self::Text("resource", text),
+            Block::Media { base64 } if length <= base64 + BESIDE => Self::Whole(0),
+            Block::Media { base64 } => Self::Whole(length - base64),
+            Block::Text(_) | Block::Resource(_) | Block::Other | Block::Unreadable => Self::Whole(length),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(_, text) => text.len(),
+            Self::Whole(bytes) => *bytes,
+        }
+    }
 }
 
 impl TextCap {
@@ -39,12 +71,13 @@ impl TextCap {
         if result.raw().get().len() <= self.bytes {
             return result;
         }
-        let total: usize = result.content().into_iter().filter_map(Text::of).map(|text| text.text.len()).sum();
+        let blocks = result.content();
+        let total: usize = blocks.iter().map(|block| Weight::of(block).bytes()).sum();
         if total <= self.bytes {
             return result;
         }
         let spilled = match &self.folder {
-            Some(folder) => Some(spill(folder.clone(), call.to_owned(), &result).await),
+            Some(folder) => Some(spill(folder.clone(), call.to_owned(), &blocks).await),
             None => None,
         };
         let whereabouts = match &spilled {
@@ -52,35 +85,35 @@ impl TextCap {
             Some(Ok(file)) => format!("; all of it is in {}", file.display()),
             Some(Err(error)) => format!("; it could not be kept in a file: {error}"),
         };
-        let blocks = result.content();
-        let mut content = self.head(&blocks);
-        let left_out = total - self.bytes.min(total);
-        let note = format!("[about {left_out} of {total} bytes of text are left out here{whereabouts}]");
+        let (mut content, kept) = self.head(&blocks);
+        let left_out = total - kept;
+        let note = format!("[{left_out} of {total} bytes are left out here{whereabouts}]");
         content.push(Cow::Owned(text_block(&note)));
         result.with_content(&content, spilled.and_then(Result::ok))
     }
 
-    /// The blocks, with as much text as may stay.
-    fn head<'a>(&self, blocks: &[&'a RawValue]) -> Vec<Cow<'a, RawValue>> {
-        let mut left = self.bytes;
+    /// The blocks, with as much text as may stay, and how much that is.
+    fn head<'a>(&self, blocks: &[&'a RawValue]) -> (Vec<Cow<'a, RawValue>>, usize) {
+        let (mut kept, mut left) = (0, self.bytes);
         let mut head = Vec::new();
         for &block in blocks {
-            let Some(text) = Text::of(block) else {
-                head.push(Cow::Borrowed(block));
-                continue;
-            };
-            if text.text.len() <= left {
-                left -= text.text.len();
+            let weight = Weight::of(block);
+            if weight.bytes() <= left {
+                kept += weight.bytes();
+                left -= weight.bytes();
                 head.push(Cow::Borrowed(block));
                 continue;
             }
-            let kept = &text.text[..text.text.floor_char_boundary(left)];
+            let Weight::Text(kind, text) = weight else { continue };
+            let start = &text[..text.floor_char_boundary(left)];
+            if let Some(block) = with_text(block, kind, start).filter(|_| !start.is_empty()) {
+                kept += start.len();
+                head.push(Cow::Owned(block));
+            }
+            // No text is shown without the one before it.
             left = 0;
-            if !kept.is_empty() {
-                head.extend(with_text(block, text.kind, kept).map(Cow::Owned));
-            }
         }
-        head
+        (head, kept)
     }
 }
 
@@ -100,9 +133,16 @@ fn with_text(block: &RawValue, kind: &str, text: &str) -> Option<Box<RawValue>> 
     to_raw_value(&members).ok()
 }
 
-async fn spill(folder: PathBuf, call: String, result: &ToolResult) -> io::Result<PathBuf> {
-    let texts: Vec<String> =
-        result.content().into_iter().filter_map(|block| Some(Text::of(block)?.text.into_owned())).collect();
+async fn spill(folder: PathBuf, call: String, blocks: &[&RawValue]) -> io::Result<PathBuf> {
+    let texts: Vec<String> = blocks
+        .iter()
+        .filter_map(|block| match (Weight::of(block), Block::of(block)) {
+            (Weight::Text(_, text), _) => Some(text.into_owned()),
+            // What can't be read as text is kept as it came, but for what nobody reads.
+            (Weight::Whole(_), Block::Media { .. }) => None,
+            (Weight::Whole(_), _) => Some(block.get().to_owned()),
+        })
+        .collect();
     tokio::task::spawn_blocking(move || keep(&folder, &call, &texts)).await.map_err(io::Error::other)?
 }
 
@@ -178,5 +218,27 @@ mod tests {
         let seen = seen(&capped);
         assert_eq!(seen["content"][0]["text"], "a");
         assert!(seen["content"][1]["text"].as_str().unwrap().contains("could not be kept in a file: "));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_readable_text_does_not_get_past_the_cap() {
+        let long = "x".repeat(100_000);
+        let hidden = [
+            format!(r#"{{"type":"text","text":"{long}","resource":0}}"#),
+            format!(r#"{{"type":"text","text":"","text":"{long}"}}"#),
+            format!(r#"{{"type":"text","text":"{long}\ud800"}}"#),
+            format!(r#"{{"type":"text","text":"","annotations":"{long}"}}"#),
+            format!(r#"{{"type":"news","text":"{long}"}}"#),
+            format!(r#"{{"type":"image","data":"","mimeType":"{long}"}}"#),
+            format!(r#""{long}""#),
+        ];
+        for block in hidden {
+            let raw = format!(r#"{{"content":[{block},{{"type":"image","data":"{long}","mimeType":"image/png"}}]}}"#);
+            let result = ToolResult::from_raw(RawValue::from_string(raw).unwrap()).unwrap();
+            let capped = TextCap::new(1000).apply(result, "c").await;
+            let content = capped.content();
+            assert_eq!(content.len(), 2, "the image stays, and a note says that something is missing");
+            assert!(content[0].get().contains("image/png") && content[1].get().contains("are left out here"));
+        }
     }
 }

@@ -129,65 +129,88 @@ impl Call {
 
     /// Makes it a call that a tool makes from within another call, which ends with that one.
     pub(crate) fn within(mut self, parent: CallContext) -> Self {
-        self.cancel.get_or_insert_with(|| parent.ended.clone());
         self.parent = Some(parent);
         self
     }
 
-    async fn make(mut self) -> Result<ToolResult, CallError> {
+    async fn make(self) -> Result<ToolResult, CallError> {
+        let Some(parent) = &self.parent else { return self.carry_out().await };
+        let (ended, callee) = (parent.ended.clone(), Callee::Tool(self.tool.clone()));
+        tokio::select! {
+            biased;
+            // What is under way is cancelled by being dropped.
+            () = ended.cancelled() => Err(CallError::Cancelled { callee }),
+            result = self.carry_out() => result,
+        }
+    }
+
+    async fn carry_out(mut self) -> Result<ToolResult, CallError> {
         let cap = self.cap.take();
         let admitted = self.admitted().await?;
         let result = match &admitted.entry.provider {
             Provider::Plugin(plugin) => self.ask(plugin, &admitted).await?,
             Provider::Program(tool) => {
-                let (total, _, deadline) = self.limits(&admitted);
+                self.session.living_host()?;
+                let (total, idle, deadline) = self.limits(&admitted);
                 let scope = self.scope(&admitted.chain, deadline);
                 let call = ToolCall {
                     id: admitted.id.to_string(),
+                    caller: self.caller.clone(),
                     arguments: admitted.arguments.clone(),
                     context: CallContext { scope, ended: CancellationToken::new() },
-                    progress: self.progress.take(),
+                    progress: self.progress.as_ref().map(broadcast::Sender::downgrade),
+                    heard: Arc::default(),
                 };
-                let linger = admitted.host.timeouts().linger_ms.get();
-                own::run(tool, call, total, &self.cancel.take().unwrap_or_default(), linger).await?
+                let times = own::Times { total, idle, linger: admitted.host.timeouts().linger_ms.get() };
+                let cancel = self.cancel.clone().unwrap_or_default();
+                own::run(&admitted.host, tool, call, times, &cancel).await?
             }
         };
-        Ok(match cap {
-            Some(cap) => cap.apply(result, &admitted.id.to_string()).await,
-            None => result,
-        })
+        let Some(cap) = cap else { return Ok(result) };
+        let id = admitted.id.to_string();
+        self.unless_cancelled(&admitted.entry, async { Ok(cap.apply(result, &id).await) }).await
+    }
+
+    /// Ends something early when the call is cancelled.
+    async fn unless_cancelled<T>(
+        &self,
+        entry: &Entry,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let Some(cancel) = &self.cancel else { return work.await };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(CallError::Cancelled { callee: entry.callee() }),
+            done = work => done,
+        }
     }
 
     /// Everything that comes before the call itself.
     async fn admitted(&self) -> Result<Admitted, CallError> {
         let host = self.session.living_host()?;
         let entry = host.find(&self.tool, self.session.filter())?;
-        let Some(cancel) = &self.cancel else { return self.admit(host, entry).await };
-        let callee = match &entry.provider {
-            Provider::Plugin(plugin) => Callee::Plugin(plugin.name().clone()),
-            Provider::Program(tool) => Callee::Tool(tool.name().to_owned()),
-        };
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(CallError::Cancelled { callee }),
-            admitted = self.admit(host, entry) => admitted,
-        }
+        self.unless_cancelled(&entry, self.admit(host, entry.clone())).await
     }
 
     async fn admit(&self, host: Host, entry: Arc<Entry>) -> Result<Admitted, CallError> {
+        let chain = self.chain(&host, &entry)?;
+        let arguments = self.checked(&host, &entry).await?;
+        let id = host.next_call();
+        let needs_nobody = host.gates().is_empty() && self.caller == Caller::Program;
+        let in_place = if needs_nobody { None } else { self.review(&host, &entry, &arguments, id).await? };
+        let arguments = in_place.unwrap_or_else(|| arguments.into_sent());
+        Ok(Admitted { host, entry, arguments, id, chain })
+    }
+
+    /// The arguments, as they fit the tool.
+    async fn checked(&self, host: &Host, entry: &Entry) -> Result<Arguments, CallError> {
         let schema = host.schemas().of(&entry.tool, host.limits()).await;
         for pattern in schema.untold_patterns() {
             let (tool, reason) = (entry.name.to_string(), PluginText::new(pattern.as_str()));
             host.tell(&Event::SchemaIgnored { tool, reason });
         }
         let arguments = Arguments::read(&self.arguments, &schema, host.limits()).await;
-        let arguments = arguments.map_err(|fault| CallError::Arguments { tool: entry.name.to_string(), fault })?;
-        let chain = self.chain(&host, &entry)?;
-        let id = host.next_call();
-        let needs_nobody = host.gates().is_empty() && self.caller == Caller::Program;
-        let in_place = if needs_nobody { None } else { self.review(&host, &entry, &arguments, id).await? };
-        let arguments = in_place.unwrap_or_else(|| arguments.into_sent());
-        Ok(Admitted { host, entry, arguments, id, chain })
+        arguments.map_err(|fault| CallError::Arguments { tool: entry.name.to_string(), fault })
     }
 
     /// Asks the gates and the approver. Gives the arguments that gates put in place of the caller's, if any did.

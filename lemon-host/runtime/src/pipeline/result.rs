@@ -99,12 +99,29 @@ impl ToolResult {
         serde_json::from_str(self.raw.get()).map_or_else(|_| Vec::new(), |View { content }| content)
     }
 
-    /// The text of each text block.
+    /// The text of each text block. In place of one that can't be read, such as one with half of a surrogate pair, a
+    /// note that says so.
     pub fn texts(&self) -> impl Iterator<Item = PluginText> {
-        self.content().into_iter().filter_map(|block| match Text::of(block)? {
-            Text { kind: "text", text } => Some(PluginText::new(text)),
-            _ => None,
+        self.content().into_iter().filter_map(|block| match Block::of(block) {
+            Block::Text(text) => Some(PluginText::new(text)),
+            Block::Unreadable => Some(PluginText::new(format!("[{} bytes that can't be read]", block.get().len()))),
+            Block::Resource(_) | Block::Media { .. } | Block::Other => None,
         })
+    }
+
+    /// The structured content, byte for byte.
+    pub fn structured_content(&self) -> Option<&RawValue> {
+        self.member("structuredContent")
+    }
+
+    /// MCP's metadata, byte for byte.
+    pub fn meta(&self) -> Option<&RawValue> {
+        self.member("_meta")
+    }
+
+    fn member(&self, name: &str) -> Option<&RawValue> {
+        let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(self.raw.get()).ok()?;
+        members.get(name).copied().filter(|value| value.get() != "null")
     }
 
     /// The file that has all of the text, if a [`TextCap`](crate::TextCap) took some of it away.
@@ -121,21 +138,33 @@ impl ToolResult {
     }
 }
 
-/// The text that a block of content shows to a model.
-pub(super) struct Text<'a> {
-    /// `text` or `resource`.
-    pub(super) kind: &'static str,
-    pub(super) text: Cow<'a, str>,
+/// What a block of content is to a model.
+pub(super) enum Block<'a> {
+    /// A text.
+    Text(Cow<'a, str>),
+    /// The text of an embedded resource.
+    Resource(Cow<'a, str>),
+    /// An image, a sound or a file, with so many bytes of base64.
+    Media {
+        /// The length of the base64.
+        base64: usize,
+    },
+    /// Something else.
+    Other,
+    /// No block, or one with text that is no text.
+    Unreadable,
 }
 
-impl<'a> Text<'a> {
-    pub(super) fn of(block: &'a RawValue) -> Option<Self> {
+impl<'a> Block<'a> {
+    pub(super) fn of(block: &'a RawValue) -> Self {
         #[derive(Deserialize)]
-        struct Block<'a> {
+        struct View<'a> {
             #[serde(borrow)]
             r#type: Cow<'a, str>,
             #[serde(borrow, default)]
             text: Option<Cow<'a, str>>,
+            #[serde(borrow, default)]
+            data: Option<Cow<'a, str>>,
             #[serde(borrow, default)]
             resource: Option<Resource<'a>>,
         }
@@ -143,12 +172,19 @@ impl<'a> Text<'a> {
         struct Resource<'a> {
             #[serde(borrow, default)]
             text: Option<Cow<'a, str>>,
+            #[serde(borrow, default)]
+            blob: Option<Cow<'a, str>>,
         }
-        let block: Block<'a> = serde_json::from_str(block.get()).ok()?;
-        match &*block.r#type {
-            "text" => block.text.map(|text| Self { kind: "text", text }),
-            "resource" => block.resource?.text.map(|text| Self { kind: "resource", text }),
-            _ => None,
+        let Ok(View { r#type, text, data, resource }) = serde_json::from_str(block.get()) else {
+            return Self::Unreadable;
+        };
+        match (&*r#type, text, data, resource) {
+            ("text", Some(text), ..) => Self::Text(text),
+            ("text", None, ..) => Self::Unreadable,
+            ("image" | "audio", _, Some(data), _) => Self::Media { base64: data.len() },
+            ("resource", _, _, Some(Resource { text: Some(text), .. })) => Self::Resource(text),
+            ("resource", _, _, Some(Resource { blob: Some(blob), .. })) => Self::Media { base64: blob.len() },
+            _ => Self::Other,
         }
     }
 }

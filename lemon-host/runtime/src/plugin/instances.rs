@@ -95,7 +95,7 @@ impl Plugin {
             if live.offer.exclusive {
                 let reason =
                     format!("plugin {} is exclusive and serves one session at a time; another one has it", self.name());
-                return Err(CallError::Denied { reason });
+                return Err(CallError::Denied { reason: PluginText::new(reason) });
             }
             if session.is_closed() {
                 return Err(CallError::SessionOver { session: session.id().to_owned() });

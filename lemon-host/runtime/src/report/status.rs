@@ -28,8 +28,6 @@ pub struct Status {
     pub hidden: Vec<Hidden>,
     /// Patterns of the filter that match no tool: most likely they are misspelt, or their plugin is missing.
     pub idle_filters: Vec<String>,
-    /// Tools of the program's own that are not offered.
-    pub quarantined: Vec<Quarantined>,
 }
 
 /// A tool that is there and must not be used.

@@ -252,7 +252,7 @@ async fn the_end_settles_every_call_with_its_reason() {
     let (peer, mut other) = pair(64 * 1024);
     let call = call(&peer, "1", Outgoing::default());
     other.read().await;
-    peer.close(CallError::Denied { reason: "the end".to_owned() });
+    peer.close(CallError::Denied { reason: "the end".into() });
     assert_eq!(call.await.unwrap().unwrap_err().to_string(), "the call was refused: the end");
     assert_eq!(other.lines.next_line().await.unwrap(), None, "stdin is closed");
 }
@@ -263,7 +263,7 @@ async fn a_side_that_closed_its_input_is_noticed_with_the_next_message() {
     drop(other);
     let call = call(&peer, "1", Outgoing::default());
     while peer.event().await != PeerEvent::StdinClosed {}
-    peer.close(CallError::Denied { reason: "the end".to_owned() });
+    peer.close(CallError::Denied { reason: "the end".into() });
     call.await.unwrap().unwrap_err();
 }
 

@@ -21,7 +21,7 @@ async fn a_plugin_is_started_listed_called_and_ended() {
     assert!(!crate::zoo::is_alive(pid));
     assert_eq!(host.status().plugins[0].state, StateKind::Dormant);
     let error = session.call("echo", "{}").await.unwrap_err();
-    assert!(matches!(error, CallError::UnknownTool { .. }), "{error}");
+    assert!(matches!(error, CallError::SessionOver { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ impl EventSink for Notes {
 }
 
 fn replace(text: &str) -> Verdict {
-    Verdict::Replace { arguments: RawValue::from_string(text.to_owned()).unwrap() }
+    Verdict::replace(RawValue::from_string(text.to_owned()).unwrap())
 }
 
 /// Notes each call that it sees, and says what it was told to say.
@@ -130,7 +130,11 @@ async fn of_one_name_built_in_wins_then_registered_then_extensions_on_every_path
     assert_eq!(host.tool("env").unwrap().source.to_string(), "plugin a");
     registry.register(tool("env", "again"));
     assert_eq!(text(session.call("env", "{}").await), "again");
-    assert_eq!(notes.take(), Vec::<String>::new());
+    assert_eq!(
+        notes.take(),
+        ["env: the program (registered) before plugin a"],
+        "it was the one that is called, for a while"
+    );
     host.shutdown().await;
 }
 
@@ -150,7 +154,8 @@ async fn a_registered_tool_comes_and_goes_while_the_host_runs() {
 #[tokio::test]
 async fn odd_names_get_names_that_models_take_and_each_is_called_by_its_own() {
     let notes = Notes::default();
-    let host = Host::builder().plugin(zoo("odd", "odd-names")).builtin(tool("read_file", "built in")).start();
+    let builder = Host::builder().plugin(zoo("odd", "odd-names")).builtin(tool("read_file", "built in"));
+    let host = builder.events(notes.clone()).start();
     host.settled().await;
     let all = host.tools();
     let public: BTreeSet<_> = all.iter().map(|tool| tool.name.clone()).collect();
@@ -167,7 +172,7 @@ async fn odd_names_get_names_that_models_take_and_each_is_called_by_its_own() {
         fault(&host.status(), "odd").quarantined.iter().map(|refused| refused.tool.raw().to_owned()).collect();
     assert_eq!(refused.len(), 4, "two without a name, a number, and one that is reserved: {refused:?}");
     assert!(refused.contains(&"mcp_x".to_owned()));
-    assert_eq!(notes.take(), Vec::<String>::new());
+    assert_eq!(notes.take(), ["read_file: the program (built in) before plugin odd"]);
     host.shutdown().await;
 }
 
@@ -288,9 +293,11 @@ async fn the_first_gate_that_blocks_ends_the_call_and_one_that_fails_blocks() {
         .builtin(tool("own", "ran"))
         .builtin(tool("bad", "ran"))
         .builtin(tool("odd", "ran"))
+        .builtin(tool("twice", "ran"))
         .gate(gate("guard", |request| match request.tool {
-            "own" => Verdict::Block { reason: "not today".to_owned() },
+            "own" => Verdict::block("not today"),
             "odd" => replace("[]"),
+            "twice" => replace(r#"{"path":"/safe","path":"/etc"}"#),
             _ => panic!("a gate that fails"),
         }))
         .gate(gate("never", |_| Verdict::Allow))
@@ -299,7 +306,9 @@ async fn the_first_gate_that_blocks_ends_the_call_and_one_that_fails_blocks() {
     let told = async |tool: &str| session.call(tool, "{}").await.unwrap_err().to_string();
     assert_eq!(told("own").await, "the call was refused: gate guard blocked it: not today");
     assert!(told("bad").await.contains("a gate that fails blocks"));
-    assert!(told("odd").await.contains("the arguments that it put in place are not acceptable"));
+    for tool in ["odd"] {
+        assert!(told(tool).await.contains("the arguments that gate guard put in place are not acceptable"));
+    }
     assert!(notes.take().iter().all(|note| note.starts_with("guard: ")));
 }
 
@@ -309,6 +318,145 @@ async fn a_model_calls_nothing_unless_somebody_approves() {
     let error = session(&host).call("own", "{}").made_by(Caller::Model).await.unwrap_err();
     assert_eq!(error.to_string(), "the call was refused: this host does not let the model call tools");
     assert_eq!(text(session(&host).call("own", "{}").await), "ran");
+}
+
+/// Panics.
+struct Broken;
+
+impl Approver for Broken {
+    fn approve<'a>(&'a self, _: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+        panic!("an approver that fails")
+    }
+}
+
+#[tokio::test]
+async fn an_approver_that_panics_denies() {
+    let host = Host::builder().builtin(tool("own", "ran")).approver(Broken).start();
+    let error = session(&host).call("own", "{}").made_by(Caller::Model).await.unwrap_err();
+    assert_eq!(error.to_string(), "the call was refused: whoever approves calls failed");
+}
+
+/// Waits for ever, and tells when it began to.
+struct Undecided(Arc<tokio::sync::Notify>);
+
+impl Approver for Undecided {
+    fn approve<'a>(&'a self, _: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_takes_its_time_and_ends_with_the_call_or_the_one_before_it() {
+    let asked = Arc::new(tokio::sync::Notify::new());
+    let passes_on = HostTool::new("batch", "", json!({ "type": "object" }), |call: ToolCall| async move {
+        let own = CancellationToken::new();
+        call.call("own", "{}").cancelled_by(own).await.map_err(|error| error.to_string())
+    });
+    let approver = Undecided(asked.clone());
+    let host = Host::builder().builtin(tool("own", "ran")).builtin(passes_on.unwrap()).approver(approver).start();
+    let cancel = CancellationToken::new();
+    let call = session(&host).call("own", "{}").made_by(Caller::Model).cancelled_by(cancel.clone());
+    let call = tokio::spawn(call.deadline(Duration::from_millis(1)).into_future());
+    asked.notified().await;
+    // The deadline is that of the call itself, which has not begun.
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert!(!call.is_finished());
+    cancel.cancel();
+    assert!(matches!(call.await.unwrap(), Err(CallError::Cancelled { .. })));
+}
+
+/// Approves `batch` and notes all that it is asked about.
+struct OnlyBatch(Notes);
+
+impl Approver for OnlyBatch {
+    fn approve<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+        self.0.add(format!("{} calls {} from {:?}", request.caller, request.tool, request.chain));
+        let approval = if request.tool == "batch" { Approval::Allow } else { Approval::deny("not that") };
+        Box::pin(std::future::ready(approval))
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_asks_for_is_approved_wherever_it_runs() {
+    let batch = |name: &str, vouches: bool| {
+        HostTool::new(name, "", json!({ "type": "object" }), move |call: ToolCall| async move {
+            let inner = call.call("own", "{}");
+            let inner = if vouches { inner.made_by(Caller::Program) } else { inner };
+            inner.await.map_err(|error| error.to_string())
+        })
+        .unwrap()
+    };
+    let notes = Notes::default();
+    let host = Host::builder()
+        .builtin(tool("own", "ran"))
+        .builtin(batch("batch", false))
+        .builtin(batch("vouching", true))
+        .approver(OnlyBatch(notes.clone()))
+        .start();
+    let session = session(&host);
+    let refused = text(session.call("batch", "{}").made_by(Caller::Model).await);
+    assert_eq!(refused, "the call was refused: not that");
+    assert_eq!(notes.take(), ["the model calls batch from []", r#"the model calls own from ["batch"]"#]);
+    assert_eq!(text(session.call("vouching", "{}").await), "ran");
+    assert_eq!(text(session.call("batch", "{}").await), "ran");
+    assert_eq!(notes.take(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_from_within_ends_with_its_parent_even_if_it_has_a_token_of_its_own() {
+    let notes = Notes::default();
+    let waits = HostTool::new("waits", "", json!({ "type": "object" }), |call: ToolCall| async move {
+        let inner = call.call("endless", "{}").cancelled_by(CancellationToken::new());
+        tokio::spawn(inner.into_future());
+        call.cancelled().await;
+        ""
+    });
+    let host = Host::builder().builtin(endless(&notes)).builtin(waits.unwrap()).start();
+    let error = session(&host).call("waits", "{}").deadline(Duration::from_secs(1)).await.unwrap_err();
+    assert!(matches!(error, CallError::Timeout { .. }));
+    until(|| notes.0.lock().unwrap().contains(&"told".to_owned())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_of_the_program_has_an_idle_limit_and_its_notes_end_with_the_call() {
+    let mut timeouts = lemon_host::Timeouts::default();
+    timeouts.call_idle_ms = lemon_host::Millis::new(100);
+    let steps = HostTool::new("steps", "", json!({ "type": "object" }), |call: ToolCall| async move {
+        for step in 0..5_u8 {
+            tokio::time::sleep(Duration::from_millis(90)).await;
+            call.progress(Progress::new(step.into()));
+        }
+        call.cancelled().await;
+        // Keeps the call for longer than anybody waits.
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        drop(call);
+        ""
+    });
+    let host = Host::builder().builtin(steps.unwrap()).timeouts(timeouts).start();
+    let mut call = session(&host).call("steps", "{}");
+    let mut notes = call.progress();
+    let error = call.await.unwrap_err();
+    assert!(matches!(error, CallError::Timeout { idle: true, .. }), "{error}");
+    for _ in 0..5 {
+        assert!(notes.next().await.is_some());
+    }
+    assert!(tokio::time::timeout(Duration::from_millis(1), notes.next()).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_of_the_program_end_with_the_host_and_none_begins_afterwards() {
+    let notes = Notes::default();
+    let host = Host::builder().builtin(endless(&notes)).start();
+    let session = session(&host);
+    let mut call = session.call("endless", "{}");
+    let mut progress = call.progress();
+    let call = tokio::spawn(call.into_future());
+    progress.next().await.unwrap();
+    host.shutdown().await;
+    assert!(matches!(call.await.unwrap(), Err(CallError::SessionOver { .. })));
+    until(|| notes.0.lock().unwrap().len() == 2).await;
+    assert!(matches!(session.call("endless", "{}").await, Err(CallError::SessionOver { .. })));
 }
 
 #[tokio::test]
@@ -352,7 +500,7 @@ async fn a_tool_of_the_program_is_told_of_its_end_and_dropped_if_it_goes_on() {
     let host = Host::builder().builtin(endless(&notes)).start();
     let session = session(&host);
     let error = session.call("endless", "{}").deadline(Duration::from_secs(5)).await.unwrap_err();
-    assert_eq!(error.to_string(), "the tool endless did not answer its call within 5 s");
+    assert_eq!(error.to_string(), "the tool endless did not answer tools/call within 5 s");
     until(|| notes.0.lock().unwrap().len() == 2).await;
     assert_eq!(notes.take(), ["told", "dropped"]);
 
@@ -393,8 +541,7 @@ async fn a_tool_of_the_program_calls_others_within_its_own_deadline_and_never_it
         .start();
     let round = text(session(&host).call("a", "{}").await);
     assert!(round.contains("a → b → a"), "{round}");
-    let mut call = session(&host).call("waits", "{}").deadline(Duration::from_millis(50));
-    drop(call.progress());
+    let call = session(&host).call("waits", "{}").deadline(Duration::from_millis(50));
     assert!(matches!(within(PATIENCE, call.into_future()).await, Err(CallError::Timeout { .. })));
     until(|| notes.0.lock().unwrap().contains(&"told".to_owned())).await;
 }
@@ -427,5 +574,16 @@ async fn five_thousand_tools_are_listed_up_to_the_limit_and_found() {
     assert!(fault(&status, "many").quarantined.iter().any(|refused| refused.reason.raw().contains("limits.tools")));
     let status: Value = serde_json::to_value(status).unwrap();
     assert_eq!(status["conflicts"]["extensionCount"], 4096);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_filter_holds_when_another_tool_makes_the_name_longer() {
+    let filter = ToolFilter::default().disable(["read_file", "x*"]);
+    let host = Host::builder().plugin(zoo("odd", "odd-names")).filter(filter).start();
+    host.settled().await;
+    let listed = names(&host);
+    assert!(!listed.iter().any(|name| name.starts_with("read_file") || name.starts_with('x')), "{listed:?}");
+    assert!(host.status().idle_filters.is_empty());
     host.shutdown().await;
 }
