@@ -73,7 +73,9 @@ fn from_stdin() -> Result<Arguments, Failure> {
 fn object(text: String, place: &str) -> Result<Arguments, Failure> {
     const HINT: &str = "give an object such as '{\"key\": \"value\"}', or words like key=value";
     match serde_json::from_str::<&RawValue>(&text) {
-        Ok(raw) if raw.get().starts_with('{') => Ok(Arguments::Object(text)),
+        // The host takes an object in a string as well, and null for no arguments.
+        Ok(raw) if raw.get().starts_with(['{', '"', 'n']) => Ok(Arguments::Object(text)),
+        Err(_) if text.trim().is_empty() => Ok(Arguments::Object(text)),
         Ok(_) => {
             Err(usage("the arguments are not a JSON object").why(format!("{place} is JSON of another sort")).hint(HINT))
         }

@@ -216,8 +216,16 @@ fn a_call_takes_words_or_json_or_stdin() {
     assert_eq!(call(&["hello", "name=a=b"]), "exit 0\n--- stdout\nHello, a=b!\n");
     assert_eq!(call(&["add", "a=1", "b:=2.5"]), "exit 0\n--- stdout\n3.5\n");
     assert_eq!(call(&["add", "{\"a\": 1,\n\"b\": 2}"]), "exit 0\n--- stdout\n3\n");
-    let answer = place.run_with_stdin("{\"a\": 1,\r\n \"b\": 4}\n", &["call", "add", "-", "--plugin", &python]);
-    assert_eq!(answer, "exit 0\n--- stdout\n5\n");
+    for stdin in ["{\"a\": 1,\r\n \"b\": 4}\n", r#""{\"a\": 1, \"b\": 4}""#] {
+        let answer = place.run_with_stdin(stdin, &["call", "add", "-", "--plugin", &python]);
+        assert_eq!(answer, "exit 0\n--- stdout\n5\n");
+    }
+    let zoo = examples().join("../tests/misbehaving/misbehave.py").canonicalize().unwrap();
+    let zoo = format!("zoo=python3 {} none", zoo.to_str().unwrap());
+    for nothing in ["", " \n", "null"] {
+        let answer = place.run_with_stdin(nothing, &["call", "config", "-", "--plugin", &zoo]);
+        assert_eq!(answer, "exit 0\n--- stdout\nnull\n");
+    }
     let raw = call(&["hello", "name=x", "--json"]);
     assert_eq!(
         raw,
@@ -285,6 +293,15 @@ fn an_error_of_the_tool_is_its_answer() {
     error: the tool `relay` of plugin zoo reported an error
       hint: what it says is on stdout
     "#);
+}
+
+#[test]
+fn a_tool_that_is_not_offered_is_told_with_the_reason() {
+    let zoo = examples().join("../tests/misbehaving/misbehave.py").canonicalize().unwrap();
+    let zoo = format!("zoo=python3 {} hostile-schemas", zoo.to_str().unwrap());
+    let shown = Place::new().run(&["call", "remote", "--plugin", &zoo]);
+    let why = "why: plugin zoo lists it, and it can't be offered: its input schema can't be used";
+    assert!(shown.starts_with("exit 3\n") && shown.contains(why), "{shown}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use lemon_protocol::{
-    ConfigureParams, ErrorObject, FaultKind, Kind, Message, Piece, RequestId, ShutdownParams, method,
+    ConfigureParams, ErrorObject, Fault, FaultKind, Kind, Message, Piece, RequestId, ShutdownParams, TopLevelId, method,
 };
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -62,7 +62,17 @@ impl Connection {
                 let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None };
                 let _ = self.outbox.push_now(&Refusal { jsonrpc: Version::V2, id: None, error: &error }, self.limit());
             }
-            Err(_) => {}
+            Err(Fault { kind: FaultKind::NotJson | FaultKind::NotUtf8 | FaultKind::NotObject, .. }) => {}
+            Err(fault) => {
+                // Whoever waits for an answer to the broken request need not wait for ever.
+                let mut id = TopLevelId::default();
+                id.feed(line);
+                if let Some(number) = id.get().filter(|_| !id.is_answer()) {
+                    let message = format!("the request is not acceptable: {fault}");
+                    let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None };
+                    self.refuse(&RequestId::Number(number), &error);
+                }
+            }
         }
     }
 

@@ -36,6 +36,7 @@ fn main() {
             megabytes_pass_in_both_directions,
             a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answered,
             lines_that_are_no_messages_are_dropped,
+            a_broken_request_is_refused_under_its_id_where_that_can_be_read,
             a_ping_is_answered_while_calls_run,
             streams_may_be_sockets_or_files;
         ends:

@@ -79,9 +79,7 @@ pub(crate) fn a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answe
 
 pub(crate) fn lines_that_are_no_messages_are_dropped() {
     let mut process = Process::start();
-    process.write(
-        b"\n\r\n   \nnot json\n{\"jsonrpc\":\"2.0\"}\n\xff\xfe\n42\n{\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\n",
-    );
+    process.write(b"\n\r\n   \nnot json\n{\"jsonrpc\":\"2.0\"}\n\xff\xfe\n42\n{\"method\":\"ping\"}\n{\"jsonrpc\n");
     process.line(r#"{"jsonrpc":"2.0","id":99,"result":{}}"#);
     process.notify("notifications/unknown", json!({"a": 1}));
     process.notify("notifications/cancelled", json!({"requestId": 77}));
@@ -95,6 +93,21 @@ pub(crate) fn lines_that_are_no_messages_are_dropped() {
     process.write("{\"jsonrpc\":\"2.0\",\"id\":\"ü\",\"method\":\"ping\"}\r\n".as_bytes());
     assert_eq!(process.next(), json!({"jsonrpc": "2.0", "id": "ü", "result": {}}));
     assert!(process.end().status.success());
+}
+
+pub(crate) fn a_broken_request_is_refused_under_its_id_where_that_can_be_read() {
+    let mut process = Process::start();
+    for broken in [
+        r#"{"id":5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":5,"method":7}"#,
+        r#"{"jsonrpc":"2.0","method":"ping","id":5,"method":"ping"}"#,
+    ] {
+        process.line(broken);
+        let refused = process.next();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(5), &json!(-32600)), "{broken}");
+    }
+    process.line(r#"{"jsonrpc":"2.0","id":5,"result":1,"error":{"code":1,"message":"x"}}"#);
+    assert_eq!(process.ask("ping", json!({}))["result"], json!({}), "an answer is not refused");
 }
 
 pub(crate) fn a_ping_is_answered_while_calls_run() {

@@ -32,7 +32,7 @@ pub(super) async fn run(
     };
     let mut conflicts = host.conflicts();
     conflicts.conflicts.retain(|conflict| conflict.tool_name == tool.name);
-    shadowed(&conflicts).for_each(|shadowed| output.warning(shadowed));
+    shadowed(&conflicts).into_iter().for_each(|line| output.warning(line));
     let arguments = arguments.for_tool(&tool.input_schema);
     let result = match make(request, arguments, host, signals, output).await {
         Ok(result) => result,
@@ -110,6 +110,11 @@ fn not_found(error: &CallError, request: &Call, setup: &Setup, host: &Host, outp
         return failure.why("there are no plugins").hint(how_to_add(setup));
     }
     let status = host.status();
+    let refused = status.plugins.iter().flat_map(|plugin| plugin.quarantined.iter().map(move |tool| (plugin, tool)));
+    if let Some((plugin, tool)) = refused.into_iter().find(|(_, tool)| tool.tool.raw() == request.tool) {
+        let why = format!("plugin {} lists it, and it can't be offered: {}", plugin.name, tool.reason.line());
+        return failure.why(why).hint("tell its author");
+    }
     if status.plugins.iter().any(|plugin| !plugin.quarantined.is_empty()) {
         output.warning("some tools of the plugins are not offered; `lemon status` tells which, and why");
     }

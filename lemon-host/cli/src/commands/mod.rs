@@ -187,19 +187,34 @@ fn warn(setup: &Setup, host: &Host, output: &Output) {
     }
 }
 
+/// More lines of one kind nobody reads.
+const LINES: usize = 20;
+
 /// A line for each tool that another one of its name hides.
-fn shadowed(conflicts: &ConflictReport) -> impl Iterator<Item = String> {
-    conflicts.conflicts.iter().flat_map(|Conflict { tool_name, winner, shadowed, .. }| {
+fn shadowed(conflicts: &ConflictReport) -> Vec<String> {
+    let all = conflicts.conflicts.iter().flat_map(|Conflict { tool_name, winner, shadowed, .. }| {
         shadowed.iter().map(move |loser| format!("the tool `{tool_name}` of {loser} is hidden by the one of {winner}"))
-    })
+    });
+    first(all, "more tools are hidden")
 }
 
-/// Tells of what `--disable` and its like say in vain.
-fn warn_of_filters(status: &Status, output: &Output) {
-    for pattern in &status.idle_filters {
+/// A line for each name that `--disable` and its like give in vain.
+fn idle_filters(status: &Status) -> Vec<String> {
+    let all = status.idle_filters.iter().map(|pattern| {
         let pattern = PluginText::new(pattern.as_str());
-        output.warning(format!("no tool is named `{}`, which is to be disabled or enabled", pattern.capped(80)));
+        format!("no tool is named `{}`, which is to be disabled or enabled", pattern.capped(80))
+    });
+    first(all, "more names stand for no tool")
+}
+
+/// The first lines, and how many more there are.
+fn first(lines: impl Iterator<Item = String>, more: &str) -> Vec<String> {
+    let mut lines: Vec<_> = lines.collect();
+    if let Some(left @ 1..) = lines.len().checked_sub(LINES) {
+        lines.truncate(LINES);
+        lines.push(format!("{left} {more}; `lemon status --json` has them all"));
     }
+    lines
 }
 
 /// Tells of the plugins that can't be used, and says whether there are any.

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use lemon_host::{Dialect, Host, PluginStatus, StateKind, Status};
 use serde::Serialize;
 
-use super::{how_to_add, settled, shadowed};
+use super::{LINES, how_to_add, idle_filters, settled, shadowed};
 use crate::args;
 use crate::config::{Disabled, Setup, Sources};
 use crate::errors::{self, Failure, shown};
@@ -70,11 +70,14 @@ fn text(status: &Status, setup: &Setup) -> String {
     for shadowed in shadowed(&status.conflicts) {
         line(&mut text, "shadowed", &shadowed);
     }
-    for hidden in &status.hidden {
+    for hidden in status.hidden.iter().take(LINES) {
         line(&mut text, "hidden", &format!("the tool `{}`: {}", hidden.tool, shown(&hidden.rule.to_string())));
     }
-    for pattern in &status.idle_filters {
-        line(&mut text, "unused", &format!("no tool is named {}, which a filter says", shown(&format!("`{pattern}`"))));
+    if let Some(more @ 1..) = status.hidden.len().checked_sub(LINES) {
+        line(&mut text, "hidden", &format!("{more} more tools; `lemon status --json` has them all"));
+    }
+    for idle in idle_filters(status) {
+        line(&mut text, "unused", &idle);
     }
     line(
         &mut text,

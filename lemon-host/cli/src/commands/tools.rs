@@ -3,7 +3,7 @@
 use lemon_host::{Conflict, Host, PluginName, PluginText, StateKind, ToolInfo};
 use serde::Serialize;
 
-use super::{how_to_add, settled, shadowed, tell_failed, warn, warn_of_filters};
+use super::{how_to_add, idle_filters, settled, shadowed, tell_failed, warn};
 use crate::args::Tools;
 use crate::config::Setup;
 use crate::errors::{self, Failure};
@@ -45,8 +45,7 @@ pub(super) async fn run(
     settled(host, signals, output).await?;
     warn(setup, host, output);
     let status = host.status();
-    shadowed(&status.conflicts).for_each(|shadowed| output.warning(shadowed));
-    warn_of_filters(&status, output);
+    shadowed(&status.conflicts).into_iter().chain(idle_filters(&status)).for_each(|line| output.warning(line));
     for plugin in &status.plugins {
         for refused in &plugin.quarantined {
             let (tool, name) = (refused.tool.capped(80), &plugin.name);

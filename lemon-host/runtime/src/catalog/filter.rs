@@ -1,5 +1,6 @@
 //! Which tools may be used at all, by name.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -11,9 +12,36 @@ use wildmatch::WildMatch;
 /// tool does not bring up one of a plugin's that has its name.
 #[derive(Debug, Clone, Default)]
 pub struct ToolFilter {
-    disabled: Vec<WildMatch>,
+    disabled: Names,
     /// Each list has to have the name.
-    enabled_only: Vec<Vec<WildMatch>>,
+    enabled_only: Vec<Names>,
+}
+
+/// Names, and patterns of names.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    /// Those without a wildcard, of which there may be many.
+    exact: HashSet<String>,
+    patterns: Vec<WildMatch>,
+}
+
+impl Names {
+    fn add<I: IntoIterator<Item = S>, S: AsRef<str>>(&mut self, names: I) {
+        for name in names {
+            let name = name.as_ref();
+            if name.contains(['*', '?']) {
+                self.patterns.push(WildMatch::new(name));
+            } else {
+                self.exact.insert(name.to_owned());
+            }
+        }
+    }
+
+    /// The one that stands for the name.
+    fn of(&self, name: &str) -> Option<String> {
+        let exact = self.exact.get(name).cloned();
+        exact.or_else(|| self.patterns.iter().find(|pattern| pattern.matches(name)).map(ToString::to_string))
+    }
 }
 
 /// Which rule hides a tool.
@@ -40,43 +68,47 @@ impl ToolFilter {
     /// Hides the tools of these names.
     #[must_use]
     pub fn disable<I: IntoIterator<Item = S>, S: AsRef<str>>(mut self, names: I) -> Self {
-        self.disabled.extend(names.into_iter().map(|name| WildMatch::new(name.as_ref())));
+        self.disabled.add(names);
         self
     }
 
     /// Hides all tools but those of these names. An empty list hides all.
     #[must_use]
     pub fn enable_only<I: IntoIterator<Item = S>, S: AsRef<str>>(mut self, names: I) -> Self {
-        self.enabled_only.push(names.into_iter().map(|name| WildMatch::new(name.as_ref())).collect());
+        let mut list = Names::default();
+        list.add(names);
+        self.enabled_only.push(list);
         self
     }
 
     /// What both filters hide.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        self.disabled.extend(other.disabled);
+        self.disabled.exact.extend(other.disabled.exact);
+        self.disabled.patterns.extend(other.disabled.patterns);
         self.enabled_only.extend(other.enabled_only);
         self
     }
 
     /// Which rule hides a tool that has any of these names.
     pub(crate) fn hides<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> Option<HiddenBy> {
-        let matches = |pattern: &&WildMatch| names.clone().any(|name| pattern.matches(name));
-        if let Some(pattern) = self.disabled.iter().find(matches) {
-            return Some(HiddenBy::Disabled(pattern.to_string()));
+        let among = |list: &Names| names.clone().find_map(|name| list.of(name));
+        if let Some(pattern) = among(&self.disabled) {
+            return Some(HiddenBy::Disabled(pattern));
         }
-        let missing = self.enabled_only.iter().any(|list| !list.iter().any(|pattern| matches(&pattern)));
-        missing.then_some(HiddenBy::EnabledOnly)
+        self.enabled_only.iter().any(|list| among(list).is_none()).then_some(HiddenBy::EnabledOnly)
     }
 
-    /// The patterns that match none of these names: most likely they are misspelt.
+    /// What stands for none of these names: most likely it is misspelt.
     pub(crate) fn idle<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
-        let all = self.disabled.iter().chain(self.enabled_only.iter().flatten());
-        let mut idle: Vec<_> =
-            all.filter(|pattern| !names.clone().any(|name| pattern.matches(name))).map(ToString::to_string).collect();
-        idle.sort();
-        idle.dedup();
-        idle
+        let known: HashSet<&str> = names.clone().collect();
+        let mut idle = BTreeSet::new();
+        for list in std::iter::once(&self.disabled).chain(&self.enabled_only) {
+            idle.extend(list.exact.iter().filter(|name| !known.contains(name.as_str())).cloned());
+            let patterns = list.patterns.iter().filter(|pattern| !names.clone().any(|name| pattern.matches(name)));
+            idle.extend(patterns.map(ToString::to_string));
+        }
+        idle.into_iter().collect()
     }
 }
 
