@@ -41,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) source: ToolSource,
     pub(crate) provider: Provider,
     pub(crate) tool: Arc<Tool>,
+    /// How the params of its calls begin, up to the arguments.
+    pub(crate) call_head: String,
 }
 
 /// What runs a tool.
@@ -136,7 +138,8 @@ impl Catalog {
             match name {
                 Ok(name) => {
                     let alone = Some(raw_name(&source, &tool).alone()).filter(|alone| *alone != name);
-                    catalog.add(Entry { name, alone, source, provider, tool }, offers.filter);
+                    let call_head = format!(r#"{{"name":{},"arguments":"#, Value::from(tool.name.as_str()));
+                    catalog.add(Entry { name, alone, source, provider, tool, call_head }, offers.filter);
                 }
                 // The program's own names are checked where they are given.
                 Err(error) => {

@@ -256,7 +256,7 @@ impl Call {
                 control: false,
             };
             let params = |number, bytes: &mut Vec<u8>| {
-                write_params(bytes, number, &entry.tool.name, arguments, live.announce(&self.session), *id);
+                write_params(bytes, number, entry, arguments, live.announce(&self.session), *id);
             };
             match live.peer.call(method::TOOLS_CALL, params, outgoing).await {
                 // The process is being replaced and has not heard of the call: it goes to the next one.
@@ -364,20 +364,15 @@ impl IntoFuture for Call {
     }
 }
 
+/// Writes the params of `tools/call`.
 fn write_params(
     bytes: &mut Vec<u8>,
     number: i64,
-    name: &str,
+    entry: &Entry,
     arguments: &RawValue,
     session: Option<SessionRef>,
     call: CallId,
 ) {
-    #[derive(Serialize)]
-    struct Params<'a> {
-        name: &'a str,
-        arguments: &'a RawValue,
-        _meta: Meta,
-    }
     #[derive(Serialize)]
     struct Meta {
         #[serde(rename = "progressToken")]
@@ -397,11 +392,14 @@ fn write_params(
         (meta::PROGRESS_TOKEN, meta::SESSION, meta::CALL),
         ("progressToken", "dev.lemon/session", "dev.lemon/call")
     );
-    /// What the rest takes at most, but for the name.
+    /// What the rest takes at most.
     const AROUND: usize = 256;
-    bytes.reserve(arguments.get().len() + name.len() + AROUND);
+    bytes.reserve(entry.call_head.len() + arguments.get().len() + AROUND);
+    bytes.extend_from_slice(entry.call_head.as_bytes());
+    bytes.extend_from_slice(arguments.get().as_bytes());
+    bytes.extend_from_slice(br#","_meta":"#);
     let call = session.is_some().then_some(call);
-    let params = Params { name, arguments, _meta: Meta { progress_token: number, session, call } };
     // Strings and numbers can be written, and a vector takes them.
-    let _ = serde_json::to_writer(bytes, &params);
+    let _ = serde_json::to_writer(&mut *bytes, &Meta { progress_token: number, session, call });
+    bytes.push(b'}');
 }
