@@ -33,6 +33,7 @@ mod event;
 mod host;
 mod host_api;
 mod limits;
+mod nearest;
 mod pipeline;
 mod plugin;
 mod random;

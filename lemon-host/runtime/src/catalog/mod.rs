@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Callee;
+pub(crate) use crate::nearest::nearest;
 use crate::plugin::Plugin;
 use crate::plugin::live::Quarantined;
 use crate::report::PluginText;
@@ -30,7 +31,6 @@ pub use registry::ToolRegistry;
 pub use source::ToolSource;
 
 use names::PublicName;
-pub(crate) use names::nearest;
 use names::{RawName, Source, public_names};
 
 /// One tool under its public name.

@@ -169,22 +169,6 @@ pub(crate) fn public_names(tools: &[RawName<'_>]) -> Vec<Result<PublicName, Name
     tools.iter().map(name).collect()
 }
 
-/// The candidate that a mistyped name most likely stands for: the nearest by edits (a swap of
-/// neighbours counts once), the first of several, and none that needs edits to more than a third of
-/// the name.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let length = name.chars().count();
-    let most = length.max(3) / 3;
-    candidates
-        .into_iter()
-        // The comparison takes the product of both lengths, and either may come from a plugin.
-        .filter(|candidate| candidate.chars().count().abs_diff(length) <= most)
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= most)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -248,17 +232,6 @@ mod tests {
         assert_eq!(named(&[(EXT, "mcp_x"), (EXT, "mcp.x")]), ["Reserved", "Reserved"]);
         assert_eq!(named(&[(Source::Mcp("s"), "x"), (EXT, "mcp_s_x")]), ["mcp_s_x", "Reserved"]);
         assert_eq!(named(&[(Source::Mcp("s"), "mcp_x"), (EXT, "mcpx")]), ["mcp_s_mcp_x", "mcpx"]);
-    }
-
-    #[test]
-    fn the_nearest_name_is_found_and_far_ones_are_not() {
-        let known = ["command", "cwd", "env", "enabled"];
-        assert_eq!(nearest("comand", known), Some("command"));
-        assert_eq!(nearest("commnad", known), Some("command"));
-        assert_eq!(nearest("evn", known), Some("env"));
-        assert_eq!(nearest("enable", known), Some("enabled"));
-        assert_eq!(nearest("description", known), None);
-        assert_eq!(nearest("", known), None);
     }
 
     proptest! {
