@@ -44,9 +44,10 @@ pub(crate) async fn list_tools(peer: &Peer, limits: &Limits) -> Result<ToolList,
                 list.quarantine("…", reason);
                 return Ok(list);
             }
-            list.take(&entry, &mut names, limits, |tool, fault| {
+            list.take(entry, &mut names, limits, |tool, fault| {
                 peer.note("output_schema", || format!("the output schema of {tool:?} is left out: {fault}"));
-            });
+            })
+            .await;
         }
         match page.next_cursor {
             None => return Ok(list),
@@ -75,45 +76,40 @@ impl ToolList {
     }
 
     /// Takes a tool, or puts it in quarantine. An output schema that can't be used is left out and noted.
-    fn take(
+    ///
+    /// Schemas take long to check for what they are: others have a turn after each, and the runtime's thread is not held
+    /// up by a large one.
+    async fn take(
         &mut self,
-        entry: &RawValue,
+        entry: Box<RawValue>,
         names: &mut HashSet<String>,
         limits: &Limits,
         note: impl FnOnce(&str, &SchemaFault),
     ) {
-        /// What can be read of an entry even if its schemas can't.
-        #[derive(Deserialize, Default)]
-        struct Head<'a> {
-            #[serde(borrow, default)]
-            name: Cow<'a, str>,
-            #[serde(borrow, default)]
-            execution: Option<&'a RawValue>,
-        }
-        let head: Head<'_> = serde_json::from_str(entry.get()).unwrap_or_default();
-        let name = if head.name.is_empty() { "(without a name)" } else { &*head.name }.to_owned();
-        let needs_tasks = head.execution.is_some_and(|execution| {
-            let execution: Value = serde_json::from_str(execution.get()).unwrap_or_default();
-            execution["taskSupport"] == "required"
-        });
-        let mut tool: Tool = match serde_json::from_str(entry.get()) {
-            Ok(tool) => tool,
-            Err(fault) => return self.quarantine(&name, format!("its entry can't be read: {fault}")),
-        };
-        if needs_tasks {
-            self.quarantine(&name, "it can be called as a task only, which this host does not do".to_owned());
-        } else if let Err(fault) = usable(&tool.input_schema, limits) {
-            self.quarantine(&name, format!("its input schema can't be used: {fault}"));
-        } else if !names.insert(name.clone()) {
-            self.quarantine(&name, "the plugin lists another tool of the same name before it".to_owned());
+        /// About a millisecond of work.
+        const AT_ONCE: usize = 8 * 1024;
+        let (name, tool) = if entry.get().len() <= AT_ONCE {
+            tokio::task::yield_now().await;
+            examine(&entry, limits)
         } else {
-            let output = tool.output_schema.as_ref().map(|schema| schema::check(schema, limits));
-            if let Some(Err(fault)) = output {
-                note(&name, &fault);
-                tool.output_schema = None;
+            let limits = limits.clone();
+            match tokio::task::spawn_blocking(move || examine(&entry, &limits)).await {
+                Ok(examined) => examined,
+                Err(_) => return self.quarantine("(unknown)", "the check of its schemas broke down".to_owned()),
             }
-            self.tools.push(Arc::new(tool));
+        };
+        let (mut tool, output) = match tool {
+            Ok(tool) => tool,
+            Err(reason) => return self.quarantine(&name, reason),
+        };
+        if !names.insert(name.clone()) {
+            return self.quarantine(&name, "the plugin lists another tool of the same name before it".to_owned());
         }
+        if let Err(fault) = output {
+            note(&name, &fault);
+            tool.output_schema = None;
+        }
+        self.tools.push(Arc::new(tool));
     }
 
     fn quarantine(&mut self, tool: &str, reason: String) {
@@ -122,6 +118,39 @@ impl ToolList {
         let tool: String = tool.chars().take(NAME).collect();
         self.quarantined.push(Quarantined { tool: PluginText::new(tool), reason: PluginText::new(reason) });
     }
+}
+
+/// A tool, and whether its output schema can be used; or why it can't be called.
+type Examined = Result<(Tool, Result<(), SchemaFault>), String>;
+
+/// What an entry says of its tool, with the tool's name.
+fn examine(entry: &RawValue, limits: &Limits) -> (String, Examined) {
+    /// What can be read of an entry even if its schemas can't.
+    #[derive(Deserialize, Default)]
+    struct Head<'a> {
+        #[serde(borrow, default)]
+        name: Cow<'a, str>,
+        #[serde(borrow, default)]
+        execution: Option<&'a RawValue>,
+    }
+    let head: Head<'_> = serde_json::from_str(entry.get()).unwrap_or_default();
+    let name = if head.name.is_empty() { "(without a name)" } else { &*head.name }.to_owned();
+    let needs_tasks = head.execution.is_some_and(|execution| {
+        let execution: Value = serde_json::from_str(execution.get()).unwrap_or_default();
+        execution["taskSupport"] == "required"
+    });
+    let examined = match serde_json::from_str::<Tool>(entry.get()) {
+        Err(fault) => Err(format!("its entry can't be read: {fault}")),
+        Ok(_) if needs_tasks => Err("it can be called as a task only, which this host does not do".to_owned()),
+        Ok(tool) => match usable(&tool.input_schema, limits) {
+            Err(fault) => Err(format!("its input schema can't be used: {fault}")),
+            Ok(()) => {
+                let output = tool.output_schema.as_ref().map(|schema| schema::check(schema, limits));
+                Ok((tool, output.map_or(Ok(()), |output| output.map(|_| ()))))
+            }
+        },
+    };
+    (name, examined)
 }
 
 /// Whether arguments can be checked against a schema (LPP-TOOL-04, LPP-LIM-10).
@@ -139,18 +168,19 @@ mod tests {
     use super::*;
 
     /// The tools that are taken, the reasons for those that are not, and what is noted.
-    fn taken(entries: &[Value]) -> (Vec<Arc<Tool>>, Vec<String>, Vec<String>) {
+    async fn taken(entries: &[Value]) -> (Vec<Arc<Tool>>, Vec<String>, Vec<String>) {
         let (mut list, mut names, mut notes) = (ToolList::default(), HashSet::new(), Vec::new());
         for entry in entries {
             let entry = RawValue::from_string(entry.to_string()).unwrap();
-            list.take(&entry, &mut names, &Limits::default(), |tool, fault| notes.push(format!("{tool}: {fault}")));
+            list.take(entry, &mut names, &Limits::default(), |tool, fault| notes.push(format!("{tool}: {fault}")))
+                .await;
         }
         let reasons = list.quarantined.iter().map(|one| format!("{}: {}", one.tool.raw(), one.reason.raw())).collect();
         (list.tools, reasons, notes)
     }
 
-    #[test]
-    fn a_schema_that_cannot_be_used_puts_its_own_tool_in_quarantine() {
+    #[tokio::test]
+    async fn a_schema_that_cannot_be_used_puts_its_own_tool_in_quarantine() {
         let tool = |name: &str, schema: Value| json!({ "name": name, "inputSchema": schema });
         let doubled = json!({ "allOf": [{ "$ref": "#/$defs/b" }, { "$ref": "#/$defs/b" }] });
         let back = json!({ "allOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }] });
@@ -163,7 +193,8 @@ mod tests {
             tool("far", json!({ "type": "object", "properties": { "a": { "$ref": "file:///etc/passwd" } } })),
             tool("endless", json!({ "type": "object", "$defs": { "a": doubled, "b": back } })),
             tool("look", json!({ "type": "object", "properties": { "a": { "pattern": "^(?=x)" } } })),
-        ]);
+        ])
+        .await;
         assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["good", "look"]);
         let cause = "its input schema can't be used:";
         let no_object = format!("{cause} its root has no \"type\": \"object\" (LPP-TOOL-04)");
@@ -178,12 +209,34 @@ mod tests {
         assert!(notes.is_empty());
     }
 
-    #[test]
-    fn an_output_schema_that_cannot_be_used_is_left_out_and_the_tool_stays() {
+    #[tokio::test]
+    async fn an_output_schema_that_cannot_be_used_is_left_out_and_the_tool_stays() {
         let tool = |schema: Value| json!({ "name": "x", "inputSchema": { "type": "object" }, "outputSchema": schema });
-        let (tools, reasons, notes) = taken(&[tool(json!({ "$ref": "https://example.com/s" }))]);
+        let (tools, reasons, notes) = taken(&[tool(json!({ "$ref": "https://example.com/s" }))]).await;
         assert!(tools[0].output_schema.is_none() && reasons.is_empty());
         assert_eq!(notes, ["x: \"https://example.com/s\" refers to something outside of the schema"]);
-        assert!(taken(&[tool(json!({ "type": "object" }))]).0[0].output_schema.is_some());
+        assert!(taken(&[tool(json!({ "type": "object" }))]).await.0[0].output_schema.is_some());
+    }
+    #[tokio::test]
+    async fn a_long_list_holds_nobody_up() {
+        let text = "x".repeat(20_000);
+        let tool = |at: usize| match at % 2 {
+            0 => json!({ "name": format!("t{at}"), "inputSchema": { "type": "object" } }),
+            _ => json!({ "name": format!("t{at}"), "inputSchema": { "type": "object", "description": text } }),
+        };
+        let tools: Vec<_> = (0..100).map(tool).collect();
+        let (listed, mut turns) = (std::cell::Cell::new(false), 0);
+        let others = async {
+            while !listed.get() {
+                turns += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        let listing = async {
+            assert_eq!(taken(&tools).await.0.len(), 100);
+            listed.set(true);
+        };
+        tokio::join!(listing, others);
+        assert!(turns >= 100, "{turns}");
     }
 }
