@@ -6,18 +6,32 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use jsonschema::json::JsonNumber;
 use serde_json::value::RawValue;
 
 use crate::schema::guide::{Guide, Shape, ShapeId, Type};
-use crate::schema::number::Number;
+use crate::schema::place::Place;
 use crate::schema::text::{Canonical, DEPTH};
 use crate::schema::tree::{Kind, Node};
+use crate::schema::violation::pointer;
+
+/// A text with values fitted.
+pub(super) struct Coerced {
+    pub(super) text: String,
+    /// The pointers of the values that were, as [`Violation`]s have them.
+    pub(super) changed: Vec<String>,
+}
 
 /// The text with values fitted; none if nothing was to be.
-pub(super) fn coerced(node: &Node<'_>, guide: &Guide, most_values: usize) -> Option<String> {
-    Fitting { guide, most_values }.text(node, Some(Guide::ROOT), 0)
+pub(super) fn coerced(node: &Node<'_>, guide: &Guide, most_values: usize) -> Option<Coerced> {
+    let mut splices = Vec::new();
+    let fitting = Fitting { guide, most_values };
+    fitting.value(node, node.raw.as_ptr() as usize, Some(Guide::ROOT), &Place::ROOT, 0, &mut splices);
+    let changed = splices.iter().take(CHANGES).map(|splice| splice.pointer.clone()).collect();
+    Some(Coerced { text: spliced(node.raw, splices)?, changed })
 }
+
+/// So many changes are remembered for the explanation of what is still wrong: as many as faults are told, and more.
+const CHANGES: usize = 100;
 
 struct Fitting<'a> {
     guide: &'a Guide,
@@ -25,49 +39,67 @@ struct Fitting<'a> {
 }
 
 /// A piece of a text and what comes in its place.
-type Splice = (Range<usize>, String);
+struct Splice {
+    piece: Range<usize>,
+    instead: String,
+    pointer: String,
+}
+
+/// The text with what comes in place of pieces of it; none if nothing does.
+fn spliced(raw: &str, splices: Vec<Splice>) -> Option<String> {
+    if splices.is_empty() {
+        return None;
+    }
+    let mut text = String::with_capacity(raw.len());
+    let mut kept = 0;
+    for Splice { piece, instead, .. } in splices {
+        text.push_str(&raw[kept..piece.start]);
+        text.push_str(&instead);
+        kept = piece.end;
+    }
+    text.push_str(&raw[kept..]);
+    Some(text)
+}
 
 impl Fitting<'_> {
     /// The text of a value with what is in it fitted; none if nothing was.
     fn text(&self, node: &Node<'_>, shape: Option<ShapeId>, depth: usize) -> Option<String> {
         let mut splices = Vec::new();
-        self.value(node, node.raw.as_ptr() as usize, shape, depth, &mut splices);
-        if splices.is_empty() {
-            return None;
-        }
-        let mut text = String::with_capacity(node.raw.len());
-        let mut kept = 0;
-        for (piece, instead) in splices {
-            text.push_str(&node.raw[kept..piece.start]);
-            text.push_str(&instead);
-            kept = piece.end;
-        }
-        text.push_str(&node.raw[kept..]);
-        Some(text)
+        self.value(node, node.raw.as_ptr() as usize, shape, &Place::ROOT, depth, &mut splices);
+        spliced(node.raw, splices)
     }
 
-    fn value(&self, node: &Node<'_>, start: usize, shape: Option<ShapeId>, depth: usize, splices: &mut Vec<Splice>) {
+    fn value(
+        &self,
+        node: &Node<'_>,
+        start: usize,
+        shape: Option<ShapeId>,
+        place: &Place<'_>,
+        depth: usize,
+        splices: &mut Vec<Splice>,
+    ) {
         let Some((id, shape)) = shape.and_then(|id| Some((id, self.guide.shape(id)?))) else { return };
         // What comes out of strings nests within what they stand in.
         if depth > DEPTH {
             return;
         }
-        if shape.types.as_ref().is_some_and(|types| !types.iter().any(|kind| fits(node, *kind))) {
+        if shape.types.as_ref().is_some_and(|types| !types.iter().any(|kind| kind.fits(node))) {
             if let Some(instead) = self.instead(node, id, shape, depth) {
                 let at = node.raw.as_ptr() as usize - start;
-                splices.push((at..at + node.raw.len(), instead));
+                let pointer = if splices.len() < CHANGES { pointer(place) } else { String::new() };
+                splices.push(Splice { piece: at..at + node.raw.len(), instead, pointer });
             }
             return;
         }
         match &node.kind {
             Kind::Array(items) => {
                 for (number, item) in items.iter().enumerate() {
-                    self.value(item, start, shape.item(number), depth + 1, splices);
+                    self.value(item, start, shape.item(number), &place.item(number), depth + 1, splices);
                 }
             }
             Kind::Object(members) => {
                 for (name, member) in members.list() {
-                    self.value(member, start, shape.member(name).or(shape.rest()), depth + 1, splices);
+                    self.value(member, start, shape.inner(name), &place.member(name), depth + 1, splices);
                 }
             }
             _ => {}
@@ -93,7 +125,7 @@ impl Fitting<'_> {
             (Type::Array, Kind::String(text)) => {
                 self.within('[', text, id, depth).or_else(|| self.wrapped(node, shape, depth))
             }
-            (Type::Array, Kind::Boolean(_) | Kind::Number) => self.wrapped(node, shape, depth),
+            (Type::Array, Kind::Boolean(_) | Kind::Number(_)) => self.wrapped(node, shape, depth),
             _ => None,
         })
     }
@@ -113,19 +145,6 @@ impl Fitting<'_> {
     fn wrapped(&self, node: &Node<'_>, shape: &Shape, depth: usize) -> Option<String> {
         let item = self.text(node, shape.item(0), depth + 1).map_or(Cow::Borrowed(node.raw), Cow::Owned);
         Some(format!("[{item}]"))
-    }
-}
-
-fn fits(node: &Node<'_>, kind: Type) -> bool {
-    match (&node.kind, kind) {
-        (Kind::Number, Type::Integer) => Number(node.raw).is_integer(),
-        (Kind::Null, Type::Null)
-        | (Kind::Boolean(_), Type::Boolean)
-        | (Kind::Number, Type::Number)
-        | (Kind::String(_), Type::String)
-        | (Kind::Array(_), Type::Array)
-        | (Kind::Object(_), Type::Object) => true,
-        _ => false,
     }
 }
 

@@ -11,17 +11,15 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use serde_json::value::RawValue;
 
 use crate::limits::Limits;
 use crate::schema::place::Place;
 use crate::schema::text::{Canonical, TextFault};
-use crate::schema::thread::on_large_stack;
-use crate::schema::tree::Node;
+use crate::schema::tree::{Kind, Node};
 use crate::schema::violation::{Violation, Violations};
-use crate::schema::{Compiled, Schema, TEXT_AT_ONCE};
+use crate::schema::{Compiled, Effort, Schema, TEXT_AT_ONCE, TooMuch};
 
 /// The arguments of one call: a JSON object in one line without insignificant white space.
 #[derive(Debug, Clone)]
@@ -46,16 +44,22 @@ impl Arguments {
     pub(crate) async fn read(text: &str, schema: &Arc<Compiled>, limits: &Limits) -> Result<Self, ArgumentsFault> {
         let most = limits.argument_values;
         if text.len() <= TEXT_AT_ONCE {
+            if let Ok(compiled) = schema.schema()
+                && let Some(settled) = plain(text, compiled, most)
+            {
+                return Ok(settled);
+            }
             let given = object(text, most)?;
             let compiled = usable(schema)?;
-            if compiled.is_quick_for(&given) {
-                return settle(given, compiled, most, None);
-            }
-            let schema = schema.clone();
-            return elsewhere(move |stopped| settle(given, usable(&schema)?, most, Some(stopped))).await;
+            let given = match at_once(given, compiled, most) {
+                Ok(settled) => return settled,
+                Err(given) => given,
+            };
+            let work = move |schema: &Schema, effort: Effort<'_>| settle(given, schema, most, effort);
+            return elsewhere(schema, work).await;
         }
-        let (text, schema) = (text.to_owned(), schema.clone());
-        elsewhere(move |stopped| settle(object(&text, most)?, usable(&schema)?, most, Some(stopped))).await
+        let text = text.to_owned();
+        elsewhere(schema, move |schema, effort| settle(object(&text, most)?, schema, most, effort)).await
     }
 
     /// What the caller wrote, in canonical form: what gates, approvals and the ledger see.
@@ -80,12 +84,19 @@ impl Arguments {
     }
 }
 
-/// A JSON object in canonical form, whatever its tool's schema says.
+/// A JSON object in canonical form, whatever its tool's schema says. It has to be written as one: nothing, `null` and a
+/// string that holds an object are none here.
 ///
 /// # Errors
-/// It is no object, or has a key twice.
+/// It is no object, nests too deep or holds too many values, has a key twice anywhere, or half of a surrogate pair.
 pub(crate) fn canonical(text: &str, limits: &Limits) -> Result<Box<RawValue>, ArgumentsFault> {
-    object(text, limits.argument_values).map(|object| object.text)
+    let object = Canonical::read(text, limits.argument_values)?;
+    let node = Node::read(object.text.get())?;
+    if !matches!(node.kind, Kind::Object(_)) {
+        return Err(ArgumentsFault::whole(format!("expected a JSON object, got {}", node.type_name())));
+    }
+    drop(node);
+    Ok(object.text)
 }
 
 impl ArgumentsFault {
@@ -124,10 +135,14 @@ impl From<TextFault> for ArgumentsFault {
     }
 }
 
+/// Does some work with the schema on a thread of its own.
 async fn elsewhere(
-    work: impl FnOnce(&Arc<AtomicBool>) -> Result<Arguments, ArgumentsFault> + Send + 'static,
+    compiled: &Arc<Compiled>,
+    work: impl FnOnce(&Schema, Effort<'_>) -> Result<Arguments, ArgumentsFault> + Send + 'static,
 ) -> Result<Arguments, ArgumentsFault> {
-    let done = on_large_stack(work).await;
+    let schema = compiled.clone();
+    let work = move |stopped: &_| work(usable(&schema)?, Effort::until(stopped));
+    let done = compiled.share().on_large_stack(work).await;
     done.unwrap_or_else(|fault| Err(ArgumentsFault::whole(format!("they can't be checked: {fault}"))))
 }
 
@@ -157,36 +172,104 @@ fn object(text: &str, most_values: usize) -> Result<Canonical, ArgumentsFault> {
     Err(ArgumentsFault::whole(format!("expected a JSON object, got {found}")))
 }
 
+/// Arguments as most are, in one go: canonical as they were written, valid as they are, and quickly checked. serde_json
+/// says whether they are JSON. Anything else is read anew, with all the questions that this one does not ask.
+fn plain(text: &str, schema: &Schema, most_values: usize) -> Option<Arguments> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let given = RawValue::from_string(text.to_owned()).ok()?;
+    let (node, values, depth) = Node::read_plain(given.get())?;
+    let is_taken = values <= most_values
+        && schema.is_quick_for(given.get().len(), values, depth)
+        && spelling::check(&node, schema.guide()).is_ok()
+        && schema.is_valid(&node, values, Effort::AT_ONCE) == Ok(true);
+    drop(node);
+    is_taken.then_some(Arguments { given, sent: None })
+}
+
+/// Checks and fits arguments where it is asked for; gives them back if that could take long.
+fn at_once(
+    given: Canonical,
+    schema: &Schema,
+    most_values: usize,
+) -> Result<Result<Arguments, ArgumentsFault>, Canonical> {
+    let quick = |text: &Canonical| {
+        let is_quick = schema.is_quick_for(text.text.get().len(), text.values, text.depth);
+        is_quick.then_some(Effort::AT_ONCE).ok_or(TooMuch)
+    };
+    if quick(&given).is_err() {
+        return Err(given);
+    }
+    match checked(&given, schema, most_values, quick) {
+        Ok(Ok(sent)) => Ok(Ok(Arguments { given: given.text, sent })),
+        Ok(Err(fault)) => Ok(Err(fault)),
+        Err(TooMuch) => Err(given),
+    }
+}
+
+/// The same, however long it takes within the effort.
 fn settle(
     given: Canonical,
     schema: &Schema,
     most_values: usize,
-    stopped: Option<&Arc<AtomicBool>>,
+    effort: Effort<'_>,
 ) -> Result<Arguments, ArgumentsFault> {
-    let node = Node::read(given.text.get())?;
-    let spelled = spelling::check(&node, schema.guide());
-    if schema.is_valid(&node, given.values, stopped)? {
-        spelled?;
-        drop(node);
-        return Ok(Arguments { given: given.text, sent: None });
+    match checked(&given, schema, most_values, |_| Ok(effort)) {
+        Ok(sent) => Ok(Arguments { given: given.text, sent: sent? }),
+        Err(too_much) => Err(Violations::from(too_much).into()),
     }
-    let Some(sent) = coerce::coerced(&node, schema.guide(), most_values) else {
-        return Err(all(spelled, schema.validate(&node, given.values, stopped)));
-    };
-    let sent = Canonical::read(&sent, most_values)?;
-    let node = Node::read(sent.text.get())?;
-    // Once more: an object may have come out of a string.
-    let (spelled, fits) = (spelling::check(&node, schema.guide()), schema.validate(&node, sent.values, stopped));
-    if spelled.is_err() || fits.is_err() {
-        return Err(all(spelled, fits));
-    }
-    drop(node);
-    Ok(Arguments { given: given.text, sent: Some(sent.text) })
 }
 
-/// The faults of both checks.
-fn all(spelled: Result<(), Violations>, fits: Result<(), Violations>) -> ArgumentsFault {
-    let mut faults = spelled.err().unwrap_or_default();
-    faults.extend(fits.err().unwrap_or_default());
-    faults.into()
+/// What is sent if it is not what was given. The effort is settled for each text: coercion can make one that takes far
+/// more than what was given, as when a string holds a deep object.
+///
+/// # Errors
+/// All that is wrong; and without that, that there is too much to find out.
+fn checked<'a>(
+    given: &Canonical,
+    schema: &Schema,
+    most_values: usize,
+    effort: impl Fn(&Canonical) -> Result<Effort<'a>, TooMuch>,
+) -> Result<Result<Option<Box<RawValue>>, ArgumentsFault>, TooMuch> {
+    let node = match Node::read(given.text.get()) {
+        Ok(node) => node,
+        Err(faults) => return Ok(Err(faults.into())),
+    };
+    let spelled = spelling::check(&node, schema.guide());
+    if schema.is_valid(&node, given.values, effort(given)?)? {
+        return Ok(spelled.map(|()| None).map_err(Into::into));
+    }
+    // Asked for only where it is told: it takes longer than to find out that there are some.
+    let faults = || schema.faults(&node, given.values, effort(given)?);
+    let all = |more: Violations| {
+        let mut faults = spelled.clone().err().unwrap_or_default();
+        faults.extend(more);
+        Ok(Err(ArgumentsFault::from(faults)))
+    };
+    let Some(coerced) = coerce::coerced(&node, schema.guide(), most_values) else { return all(faults()?) };
+    let sent = match Canonical::read(&coerced.text, most_values) {
+        Ok(sent) => sent,
+        Err(fault) => return Ok(Err(fault.into())),
+    };
+    let inner = match Node::read(sent.text.get()) {
+        Ok(inner) => inner,
+        Err(faults) => return Ok(Err(faults.into())),
+    };
+    // Once more: an object may have come out of a string.
+    let spelled_within = spelling::check(&inner, schema.guide());
+    let still = schema.faults(&inner, sent.values, effort(&sent)?)?;
+    if still.is_empty() {
+        return Ok(spelled_within.map(|()| Some(sent.text)).map_err(Into::into));
+    }
+    // What is told is about what was given, but for the places that coercion has mended.
+    let is_at = |pointer: &str, place: &str| {
+        pointer.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let is_mended = |pointer: &String| {
+        coerced.changed.contains(pointer) && !still.list().iter().any(|fault| is_at(&fault.pointer, pointer))
+    };
+    let mut told = faults()?;
+    told.retain(|fault| !is_mended(&fault.pointer));
+    all(if told.is_empty() { still } else { told })
 }

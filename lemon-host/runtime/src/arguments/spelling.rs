@@ -22,6 +22,10 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn at(&mut self, node: &Node<'_>, shape: Option<ShapeId>, place: &Place<'_>) {
+        // There are no keys in it.
+        if !matches!(node.kind, Kind::Array(_) | Kind::Object(_)) {
+            return;
+        }
         let guide = self.guide;
         let Some(shape) = shape.and_then(|shape| guide.shape(shape)).filter(|shape| !shape.is_leaf()) else { return };
         match &node.kind {
@@ -33,7 +37,7 @@ impl Look<'_> {
             Kind::Object(members) => {
                 for (name, member) in members.list() {
                     let place = place.member(name);
-                    let inner = shape.member(name).or_else(|| {
+                    let inner = shape.member(name).unwrap_or_else(|| {
                         self.undeclared(name, shape, &place);
                         shape.rest()
                     });

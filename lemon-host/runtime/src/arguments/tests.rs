@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::catalog::ToolSource;
 use crate::schema::SchemaCache;
 
 mod hostile;
@@ -13,11 +14,14 @@ async fn read(schema: Value, text: &str) -> Result<String, String> {
     Ok(sent)
 }
 
-async fn both(schema: Value, text: &str) -> Result<(String, String), String> {
-    let limits = Limits::default();
+async fn compiled(schema: Value) -> Arc<Compiled> {
     let tool = json!({ "name": "tool", "inputSchema": schema });
     let tool = Arc::new(serde_json::from_value(tool).unwrap());
-    let compiled = SchemaCache::default().of(&tool, &limits).await;
+    SchemaCache::default().of(&tool, &ToolSource::Builtin, &Limits::default()).await
+}
+
+async fn both(schema: Value, text: &str) -> Result<(String, String), String> {
+    let (limits, compiled) = (Limits::default(), compiled(schema).await);
     let arguments = Arguments::read(text, &compiled, &limits).await.map_err(|fault| fault.to_string())?;
     let again = Arguments::read(arguments.sent().get(), &compiled, &limits).await.unwrap();
     assert_eq!((again.given().get(), again.is_coerced()), (arguments.sent().get(), false), "reading is idempotent");
@@ -339,4 +343,77 @@ async fn of_several_alternatives_the_nearest_is_told() {
     let nested = (0..10).fold(schema, |inner, _| json!({ "anyOf": [inner, { "type": "boolean" }] }));
     let told = refused(nested, r#"{"kind":"file"}"#).await;
     assert!(told.len() < 400 && told.starts_with("x: fits none of the 2 alternatives"), "{told}");
+}
+
+#[tokio::test]
+async fn a_mistake_in_one_place_changes_nothing_in_another() {
+    let schema = json!({ "type": "object",
+        "properties": { "limit": { "type": "integer" }, "kind": { "type": "string" }, "v": { "type": ["string", "integer"] } },
+        "if": { "properties": { "kind": { "const": "n" } } }, "then": { "properties": { "v": { "type": "integer" } } },
+        "oneOf": [{ "properties": { "v": { "type": "string" } } }, { "properties": { "v": { "type": "integer" } } }] });
+    let sent = read(schema, r#"{"limit":"5","kind":"s","v":"7"}"#).await.unwrap();
+    assert_eq!(sent, r#"{"limit":5,"kind":"s","v":"7"}"#);
+}
+
+#[tokio::test]
+async fn nullable_allows_null_whatever_stands_beside_it() {
+    let schemas = [
+        json!({ "enum": ["a"] }),
+        json!({ "const": "a" }),
+        json!({ "$ref": "#/properties/y" }),
+        json!({ "allOf": [{ "$ref": "#/properties/y" }] }),
+        json!({ "anyOf": [{ "type": "string" }], "description": "x" }),
+        json!({ "type": "string", "oneOf": [{ "type": "string" }], "not": { "type": "null" } }),
+    ];
+    for mut schema in schemas {
+        let whole = |x: &Value| json!({ "type": "object", "properties": { "x": x, "y": { "type": "string" } } });
+        assert!(read(whole(&schema), r#"{"x":null}"#).await.is_err(), "{schema}");
+        schema["nullable"] = json!(true);
+        assert_eq!(read(whole(&schema), r#"{"x":null}"#).await.unwrap(), r#"{"x":null}"#, "{schema}");
+        assert!(read(whole(&schema), r#"{"x":"a"}"#).await.is_ok(), "{schema}");
+        assert!(read(whole(&schema), r#"{"x":[]}"#).await.is_err(), "{schema}");
+    }
+    let referred = json!({ "type": "object", "properties": {
+        "x": { "nullable": true, "allOf": [{ "type": "string" }] }, "y": { "$ref": "#/properties/x/allOf/0" } } });
+    assert!(read(referred, r#"{"x":"a","y":"b"}"#).await.is_ok(), "what is referred to stays where it is");
+}
+
+#[tokio::test]
+async fn what_is_told_is_about_what_was_given() {
+    let schema = json!({ "type": "object", "properties": {
+        "z": { "type": "array", "items": { "type": "integer" } }, "n": { "type": "integer" }, "s": { "type": "string" } } });
+    assert_eq!(read(schema.clone(), r#"{"z":"abc"}"#).await.unwrap_err(), "z: expected array, got string");
+    assert_eq!(
+        read(schema, r#"{"z":["1",[]],"n":"5","s":1}"#).await.unwrap_err(),
+        "z[1]: expected integer, got array; s: expected string, got integer",
+        "without what was mended"
+    );
+}
+
+#[test]
+fn what_a_gate_puts_in_place_is_an_object_and_nothing_else() {
+    let limits = Limits::default();
+    assert_eq!(canonical(" { \"a\" : [ 1 ] } ", &limits).unwrap().get(), r#"{"a":[1]}"#);
+    for (text, reason) in [
+        ("", "they are not JSON: EOF while parsing a value at line 1 column 0"),
+        ("null", "expected a JSON object, got null"),
+        (r#""{}""#, "expected a JSON object, got string"),
+        ("[]", "expected a JSON object, got array"),
+        (r#"{"a":[{"b":1,"\u0062":2}]}"#, r#"a[0].b: the key "b" is given twice"#),
+        (
+            r#"{"a":["\ud800"]}"#,
+            "a[0]: a string has half of a surrogate pair (\\ud800 to \\udfff), which is no character",
+        ),
+    ] {
+        assert_eq!(canonical(text, &limits).unwrap_err().to_string(), reason, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_pointer_is_short_and_safe_to_show() {
+    let schema = compiled(json!({ "type": "object", "additionalProperties": { "type": "string" } })).await;
+    let text = format!(r#"{{"\u001b[31m/{}":1}}"#, "k".repeat(5000));
+    let fault = Arguments::read(&text, &schema, &Limits::default()).await.unwrap_err();
+    let pointer = &fault.violations()[0].pointer;
+    assert!(pointer.starts_with("/\\u{1b}[31m~1kkk") && pointer.len() < 1100, "{pointer}");
 }

@@ -204,9 +204,9 @@ impl Call {
 
     /// The arguments, as they fit the tool.
     async fn checked(&self, host: &Host, entry: &Entry) -> Result<Arguments, CallError> {
-        let schema = host.schemas().of(&entry.tool, host.limits()).await;
-        for pattern in schema.untold_patterns() {
-            let (tool, reason) = (entry.name.to_string(), PluginText::new(pattern.as_str()));
+        let schema = host.schemas().of(&entry.tool, &entry.source, host.limits()).await;
+        if let Some(note) = schema.untold_note() {
+            let (tool, reason) = (entry.name.to_string(), PluginText::new(note));
             host.tell(&Event::SchemaIgnored { tool, reason });
         }
         let arguments = Arguments::read(&self.arguments, &schema, host.limits()).await;

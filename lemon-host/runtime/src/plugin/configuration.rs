@@ -14,12 +14,13 @@ use crate::error::StartError;
 use crate::limits::Limits;
 use crate::report::{PluginText, Redactor};
 use crate::schema::text::Canonical;
-use crate::schema::thread::on_large_stack;
+use crate::schema::thread::Turn;
 use crate::schema::tree::Node;
-use crate::schema::{self, Patterns, Schema};
+use crate::schema::violation::Violations;
+use crate::schema::{self, Effort, Patterns, Schema};
 use crate::seams::Secrets;
 
-/// How long the whole check of the values may take.
+/// How long the whole check of the values may take, once it is its turn.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Fills in defaults and secrets, and checks the whole against the schema.
@@ -38,25 +39,29 @@ pub(super) async fn prepare(
     schema::check(schema, limits).map_err(unusable)?;
     let filling = Filling { secrets, redactor };
     let values = filling.object(schema, given, "")?;
-    match tokio::time::timeout(PATIENCE, validate(schema, &values, limits)).await {
-        Ok(valid) => valid.map(|()| values),
-        Err(_) => Err(unusable(format!("it could not be applied within {} s", PATIENCE.as_secs()))),
-    }
+    validate(schema, &values, limits).await?;
+    Ok(values)
 }
 
 /// Checks values against a schema. What is told of a value never shows it: it may be a secret.
 async fn validate(schema: &Value, values: &Map<String, Value>, limits: &Limits) -> Result<(), StartError> {
-    let compiled = Schema::compile(schema, limits, Patterns::Refuse).await.map_err(unusable)?;
     let text = Value::Object(values.clone()).to_string();
     let text = Canonical::read(&text, limits.argument_values).map_err(|reason| fault("", reason.to_string()))?;
-    let checked = on_large_stack(move |stopped| {
-        let node = Node::read(text.text.get())?;
-        compiled.validate(&node, text.values, Some(stopped))
+    // The wait for other configurations is not the schema's fault.
+    let turn = Turn::for_configuration().await.map_err(unusable)?;
+    let (schema, limits) = (schema.clone(), limits.clone());
+    let checked = turn.on_large_stack(move |stopped| {
+        let compiled = Schema::compile_here(&schema, &limits, Patterns::Refuse, stopped).map_err(unusable)?;
+        let faults = match Node::read(text.text.get()) {
+            Ok(node) => compiled.faults(&node, text.values, Effort::until(stopped)).unwrap_or_else(Violations::from),
+            Err(faults) => faults,
+        };
+        faults.list().first().map_or(Ok(()), |first| Err(fault(&first.pointer, first.what.clone())))
     });
-    let checked = checked.await.map_err(|broken| unusable(format!("its validation broke down: {broken}")))?;
-    let Err(violations) = checked else { return Ok(()) };
-    let first = violations.list().first();
-    Err(first.map_or(StartError::Stopped, |first| fault(&first.pointer, first.what.clone())))
+    match tokio::time::timeout(PATIENCE, checked).await {
+        Ok(checked) => checked.map_err(|broken| unusable(format!("its validation broke down: {broken}")))?,
+        Err(_) => Err(unusable(format!("it could not be applied within {} s", PATIENCE.as_secs()))),
+    }
 }
 
 struct Filling<'a> {
@@ -129,6 +134,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::schema::thread::CONFIGURATIONS;
     use crate::seams::Environment;
 
     async fn prepared(schema: Value, given: Value) -> Result<Map<String, Value>, (String, String)> {
@@ -178,5 +184,21 @@ mod tests {
         let schema = (0..30).fold(back, |inner, _| json!({ "oneOf": [inner] }));
         let given = (0..120).fold(json!(1), |inner, _| json!({ "x": inner }));
         assert!(prepared(schema, given).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_wait_for_others_is_not_the_schemas_fault() {
+        let mut turns = Vec::new();
+        for _ in 0..CONFIGURATIONS {
+            turns.push(Turn::for_configuration().await.unwrap());
+        }
+        tokio::time::pause();
+        let prepared =
+            tokio::spawn(prepared(json!({ "properties": { "a": { "type": "integer" } } }), json!({ "a": 1 })));
+        tokio::time::sleep(PATIENCE * 10).await;
+        assert!(!prepared.is_finished());
+        tokio::time::resume();
+        drop(turns);
+        assert!(prepared.await.unwrap().is_ok());
     }
 }

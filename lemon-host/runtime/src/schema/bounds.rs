@@ -19,6 +19,7 @@ use serde_json::Value;
 
 pub(crate) use self::references::References;
 use self::survey::{STEPS, Step, Survey, Target, overlap};
+use super::nullable;
 use crate::limits::Limits;
 
 /// The most nodes that a schema may have once each reference is replaced by what it refers to.
@@ -101,9 +102,11 @@ pub(crate) enum SchemaFault {
 /// The first [`SchemaFault`] that is found.
 pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Bounds, SchemaFault> {
     // Depth first: everything else recurses.
+    #[cfg(test)]
+    CHECKS.set(CHECKS.get() + 1);
     let depth = SchemaFault::Depth { limit: limits.schema_depth };
     let nested = nesting(schema, limits.schema_depth).ok_or(depth)?;
-    if serde_json::to_writer(Allowance(limits.schema_bytes), schema).is_err() {
+    if !is_within(schema, limits.schema_bytes) {
         return Err(SchemaFault::Size { limit: limits.schema_bytes });
     }
     let survey = Survey::of(schema)?;
@@ -111,6 +114,11 @@ pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Bounds, SchemaFau
     let (in_place, chained) = survey.in_place_order(limits.schema_depth)?;
     survey.branching(&in_place, &cyclic)?;
     Ok(Bounds { nodes, levels: nested + chained })
+}
+
+/// Whether a value takes at most so many bytes as text.
+pub(super) fn is_within(value: &Value, bytes: usize) -> bool {
+    serde_json::to_writer(Allowance(bytes), value).is_ok()
 }
 
 /// What a schema that is used may cost.
@@ -123,13 +131,25 @@ pub(crate) struct Bounds {
     pub(crate) levels: usize,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many schemas were checked on this thread.
+    pub(super) static CHECKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// How deep a value nests, if it nests no deeper than so.
 fn nesting(value: &Value, most: usize) -> Option<usize> {
     let deepest = |deepest: usize, inner: &Value| Some(deepest.max(1 + nesting(inner, most.checked_sub(1)?)?));
     match value {
         Value::Array(_) | Value::Object(_) if most == 0 => None,
         Value::Array(items) => items.iter().try_fold(1, deepest),
-        Value::Object(members) => members.values().try_fold(1, deepest),
+        Value::Object(members) => {
+            // What `nullable` comes to when it is compiled.
+            let added = if nullable::is_deeper(members) { nullable::LEVELS } else { 0 };
+            let most = most.checked_sub(added)?;
+            let deepest = |deepest: usize, inner: &Value| Some(deepest.max(1 + nesting(inner, most.checked_sub(1)?)?));
+            Some(added + members.values().try_fold(1, deepest)?)
+        }
         _ => Some(0),
     }
 }

@@ -7,14 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use lemon_protocol::Tool;
 use tokio::sync::OnceCell;
 
+use super::thread::Share;
 use super::{Patterns, Schema, SchemaFault};
+use crate::catalog::ToolSource;
 use crate::limits::Limits;
+use crate::report::PluginText;
 
 /// A tool's compiled schema, or why there is none.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     schema: Result<Schema, SchemaFault>,
     told: AtomicBool,
+    share: Share,
 }
 
 impl Compiled {
@@ -26,14 +30,31 @@ impl Compiled {
         self.schema.as_ref()
     }
 
-    /// The patterns that are not checked, to whoever asks first.
-    pub(crate) fn untold_patterns(&self) -> &[String] {
-        match &self.schema {
-            Ok(schema) if !schema.ignored_patterns().is_empty() && !self.told.swap(true, Ordering::Relaxed) => {
-                schema.ignored_patterns()
-            }
-            _ => &[],
+    /// The threads that the tool's source may have.
+    pub(crate) fn share(&self) -> &Share {
+        &self.share
+    }
+
+    /// What is to be told of patterns that are not checked, to whoever asks first.
+    pub(crate) fn untold_note(&self) -> Option<String> {
+        /// The most patterns that are shown, and the most characters of one.
+        const SHOWN: usize = 5;
+        const PATTERN: usize = 100;
+        let ignored = self.schema.as_ref().map_or(&[][..], Schema::ignored_patterns);
+        if ignored.is_empty() || self.told.swap(true, Ordering::Relaxed) {
+            return None;
         }
+        let shown = |pattern: &String| format!("\"{}\"", PluginText::new(pattern.as_str()).capped(PATTERN));
+        let mut patterns: Vec<_> = ignored.iter().take(SHOWN).map(shown).collect();
+        if ignored.len() > SHOWN {
+            patterns.push(format!("{} more", ignored.len() - SHOWN));
+        }
+        let (subject, object) = if ignored.len() == 1 { ("pattern is", "it is") } else { ("patterns are", "they are") };
+        Some(format!(
+            "{} {subject} not checked, as {object} malformed, too large or not to be matched in linear time: {}",
+            ignored.len(),
+            patterns.join(", ")
+        ))
     }
 }
 
@@ -48,6 +69,7 @@ pub(crate) struct SchemaCache {
 struct Entries {
     /// By the address of the tool.
     by_tool: HashMap<usize, Entry>,
+    shares: HashMap<ToolSource, Share>,
     uses: u64,
 }
 
@@ -59,15 +81,16 @@ struct Entry {
 }
 
 impl SchemaCache {
-    /// The compiled input schema of a tool; calls of one tool at the same time compile it once.
-    pub(crate) async fn of(&self, tool: &Arc<Tool>, limits: &Limits) -> Arc<Compiled> {
+    /// The compiled input schema of a source's tool; calls of one tool at the same time compile it once.
+    pub(crate) async fn of(&self, tool: &Arc<Tool>, source: &ToolSource, limits: &Limits) -> Arc<Compiled> {
         let cell = self.cell(tool, limits.compiled_schemas);
         if let Some(compiled) = cell.get() {
             return compiled.clone();
         }
         let compile = async || {
-            let schema = Schema::compile(&tool.input_schema, limits, Patterns::Ignore).await;
-            Arc::new(Compiled { schema, told: AtomicBool::new(false) })
+            let share = self.share(source);
+            let schema = Schema::compile(&tool.input_schema, limits, Patterns::Ignore, &share).await;
+            Arc::new(Compiled { schema, told: AtomicBool::new(false), share })
         };
         cell.get_or_init(compile).await.clone()
     }
@@ -91,6 +114,12 @@ impl SchemaCache {
         let compiled = entry.compiled.clone();
         entries.by_tool.insert(address, entry);
         compiled
+    }
+
+    fn share(&self, source: &ToolSource) -> Share {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.shares.retain(|other, share| other == source || !share.is_idle());
+        entries.shares.entry(source.clone()).or_default().clone()
     }
 
     #[cfg(test)]

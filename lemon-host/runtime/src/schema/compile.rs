@@ -5,6 +5,8 @@
 //! `format` is an annotation in every dialect, as it is in the newest one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
@@ -12,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::bounds::{self, Bounds, SchemaFault};
 use super::guide::Guide;
 use super::instance::Instance;
+use super::nullable::Nullable;
 use super::walk::each_schema;
 use super::{Patterns, Schema};
 use crate::limits::Limits;
@@ -32,6 +35,12 @@ pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Bounds, SchemaFau
     let bounds = bounds::check(schema, limits)?;
     valid(schema)?;
     Ok(bounds)
+}
+
+/// Whether a schema is so small that it may be read where it is asked for. What nothing refers to counts as well.
+pub(super) fn is_small(schema: &Value) -> bool {
+    const BYTES: usize = 16 * 1024;
+    bounds::is_within(schema, BYTES) && !has_patterns(schema)
 }
 
 fn valid(schema: &Value) -> Result<(), SchemaFault> {
@@ -61,30 +70,58 @@ fn dialect(schema: &Value) -> Draft {
     }
 }
 
-/// Compiles a schema. Takes up to seconds for a hostile one, and a large stack.
+/// Compiles a schema whose bounds may be known already. Takes up to seconds for a hostile one, and a large stack.
 ///
 /// # Errors
 /// As [`check`], and when a pattern can't be used that may not be ignored.
-pub(super) fn compile(schema: &Value, limits: &Limits, patterns: Patterns) -> Result<Schema, SchemaFault> {
-    let bounds = check(schema, limits)?;
+pub(super) fn compile(
+    schema: &Value,
+    limits: &Limits,
+    bounds: Option<Bounds>,
+    patterns: Patterns,
+    stopped: Option<&Arc<AtomicBool>>,
+) -> Result<Schema, SchemaFault> {
+    let bounds = bounds.map_or_else(|| bounds::check(schema, limits), Ok)?;
+    valid(schema)?;
     let draft = dialect(schema);
-    let guide = Guide::of(schema);
+    let guide = Guide::of(schema, draft);
     let mut schema = schema.clone();
-    let found = Found::of(&mut schema);
+    let found = Found::of(&mut schema, stopped);
     if let (Some(pattern), Patterns::Refuse) = (found.unusable().next(), patterns) {
         return Err(SchemaFault::Pattern { pattern: PluginText::new(pattern).capped(200).to_string() });
     }
     let ignored: Vec<String> = found.unusable().map(str::to_owned).collect();
     let size = found.largest();
+    let nullable = Nullable::of(&schema);
+    let (mut patterns_a_name, mut cited_bytes) = (1, 0);
     each_schema(&mut schema, &mut |members| {
         members.remove("$schema");
-        make_nullable(members);
+        nullable.allow_null(members);
         if !ignored.is_empty() {
             found.take_from(members);
         }
+        let named = members.get("patternProperties").and_then(Value::as_object);
+        patterns_a_name = patterns_a_name.max(named.map_or(0, Map::len));
+        let cited = members.get("const").map_or(0, weight).max(members.get("required").map_or(0, weight));
+        cited_bytes = cited_bytes.max(cited);
     });
     let validator = build(draft, size, &schema)?;
-    Ok(Schema { validator, guide, bounds, pattern_bytes: if found.0.is_empty() { 0 } else { size }, ignored })
+    let pattern_bytes = if found.0.is_empty() { 0 } else { size };
+    Ok(Schema { validator, guide, bounds, pattern_bytes, patterns_a_name, cited_bytes, ignored })
+}
+
+/// What a copy of a value takes in memory, roughly.
+fn weight(value: &Value) -> usize {
+    /// A value, and a member with its name.
+    const VALUE: usize = 32;
+    const MEMBER: usize = 96;
+    VALUE
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(weight).sum(),
+            Value::Object(members) => members.iter().map(|(name, value)| MEMBER + name.len() + weight(value)).sum(),
+            _ => 0,
+        }
 }
 
 /// Whether a schema may have patterns: they take long to compile.
@@ -110,29 +147,12 @@ fn build(draft: Draft, size: usize, schema: &Value) -> Result<Validator<Instance
     })
 }
 
-/// OpenAPI's `nullable`, which no dialect of JSON Schema knows.
-fn make_nullable(members: &mut Map<String, Value>) {
-    if members.get("nullable") != Some(&Value::Bool(true)) {
-        return;
-    }
-    let null = || Value::from("null");
-    match members.get_mut("type") {
-        Some(Value::Array(types)) if !types.contains(&null()) => types.push(null()),
-        Some(kind @ Value::String(_)) if *kind != "null" => *kind = Value::Array(vec![kind.take(), null()]),
-        _ => return,
-    }
-    if let Some(Value::Array(choices)) = members.get_mut("enum")
-        && !choices.contains(&Value::Null)
-    {
-        choices.push(Value::Null);
-    }
-}
-
 /// The patterns of a schema, each with the size that it needs, none if it can't be used.
 struct Found(BTreeMap<String, Option<usize>>);
 
 impl Found {
-    fn of(schema: &mut Value) -> Self {
+    /// Tries all patterns, as long as somebody waits.
+    fn of(schema: &mut Value, stopped: Option<&Arc<AtomicBool>>) -> Self {
         let mut found = BTreeMap::new();
         each_schema(schema, &mut |members| {
             let named = members.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
@@ -141,6 +161,9 @@ impl Found {
         });
         let share = PATTERN_BYTES / found.len().max(1);
         for (pattern, size) in found.iter_mut().take(MOST_PATTERNS) {
+            if stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed)) {
+                break;
+            }
             let alone = json!({ "pattern": pattern });
             let mut sizes = TIERS.map(|tier| 1_usize << tier).filter(|size| *size <= share);
             *size = sizes.find(|size| build(Draft::Draft202012, *size, &alone).is_ok());

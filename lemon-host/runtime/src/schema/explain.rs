@@ -11,7 +11,7 @@ use super::guide::{Guide, Shape};
 use super::place::{Place, quoted};
 use super::tree::{Kind, Node};
 use super::violation::{Violation, Violations};
-use crate::catalog::nearest;
+use crate::nearest::nearest;
 use crate::report::PluginText;
 
 /// The most characters of a schema's value or pattern that are shown, and the most of its choices.
@@ -23,10 +23,25 @@ const NESTED: usize = 3;
 
 /// Adds what one error says.
 pub(super) fn explain(error: &ValidationError<'_>, root: &Node<'_>, schema: &Schema, violations: &mut Violations) {
-    Spot::find(error.instance_path().as_str(), root, &schema.guide, &mut |spot| {
-        for message in messages(error, spot, root, schema, NESTED) {
-            violations.push(Violation::at(&spot.place, message));
+    if violations.is_full() {
+        return violations.count(match error.kind() {
+            Fault::AdditionalProperties { unexpected } | Fault::UnevaluatedProperties { unexpected } => {
+                unexpected.len()
+            }
+            _ => 1,
+        });
+    }
+    Spot::find(error.instance_path().as_str(), root, &schema.guide, &mut |spot| match error.kind() {
+        Fault::AdditionalProperties { unexpected } | Fault::UnevaluatedProperties { unexpected } => {
+            for (told, name) in unexpected.iter().enumerate() {
+                if violations.is_full() {
+                    return violations.count(unexpected.len() - told);
+                }
+                let message = spot.unknown(name, violations.may_suggest());
+                violations.push(Violation::at(&spot.place, message));
+            }
         }
+        _ => violations.push(Violation::at(&spot.place, message(error, spot, root, schema, NESTED))),
     });
 }
 
@@ -59,7 +74,7 @@ impl<'a> Spot<'a> {
             Some(Node { kind: Kind::Object(members), .. }) => members.get(&name),
             _ => None,
         };
-        let shape = inner(self.shape.and_then(|shape| shape.member(&name).or(shape.rest())));
+        let shape = inner(self.shape.and_then(|shape| shape.inner(&name)));
         Spot { place: self.place.member(&name), node, shape }.follow(rest, guide, then);
     }
 
@@ -67,8 +82,9 @@ impl<'a> Spot<'a> {
         self.node.map_or("nothing", Node::type_name)
     }
 
-    fn unknown(&self, name: &str) -> String {
-        let near = self.shape.and_then(|shape| nearest(name, shape.names()));
+    fn unknown(&self, name: &str, suggest: bool) -> String {
+        let shape = self.shape.filter(|_| suggest);
+        let near = shape.and_then(|shape| nearest(name, shape.names()));
         match near {
             Some(near) => format!("unknown argument {}, is it {}?", quoted(name), quoted(near)),
             None => format!("unknown argument {}", quoted(name)),
@@ -76,16 +92,13 @@ impl<'a> Spot<'a> {
     }
 }
 
-fn messages(
-    error: &ValidationError<'_>,
-    spot: &Spot<'_>,
-    root: &Node<'_>,
-    schema: &Schema,
-    nested: usize,
-) -> Vec<String> {
-    let one = match error.kind() {
+fn message(error: &ValidationError<'_>, spot: &Spot<'_>, root: &Node<'_>, schema: &Schema, nested: usize) -> String {
+    match error.kind() {
         Fault::AdditionalProperties { unexpected } | Fault::UnevaluatedProperties { unexpected } => {
-            return unexpected.iter().map(|name| spot.unknown(name)).collect();
+            // Within an alternative.
+            let first = unexpected.first().map(|name| spot.unknown(name, true)).unwrap_or_default();
+            let more = unexpected.len().saturating_sub(1);
+            if more > 0 { format!("{first} and {more} more") } else { first }
         }
         Fault::Type { kind } => format!("expected {}, got {}", listed(types(kind).into_iter()), spot.got()),
         Fault::Required { property } => {
@@ -118,8 +131,8 @@ fn messages(
             format!("does not match the pattern {}", PluginText::new(pattern.as_str()).capped(PATTERN))
         }
         Fault::PropertyNames { error } => {
-            let inner = messages(error, &Spot { node: None, ..*spot }, root, schema, nested.saturating_sub(1));
-            format!("has a key that is not allowed: {}", inner.first().map(String::as_str).unwrap_or_default())
+            let inner = message(error, &Spot { node: None, ..*spot }, root, schema, nested.saturating_sub(1));
+            format!("has a key that is not allowed: {inner}")
         }
         Fault::Not { .. } => "is just what it must not be".to_owned(),
         Fault::FalseSchema => "is not allowed".to_owned(),
@@ -128,8 +141,7 @@ fn messages(
             alternatives(context, spot, root, schema, nested)
         }
         _ => PluginText::new(error.masked_with("the value").to_string()).capped(VALUE * 2).to_string(),
-    };
-    vec![one]
+    }
 }
 
 /// Why none of some alternatives fits.
@@ -175,9 +187,7 @@ fn alternatives(
     for error in branch.iter().take(2) {
         Spot::find(error.instance_path().as_str(), root, &schema.guide, &mut |inner| {
             let path = if is_here(error) { String::new() } else { format!("{}: ", inner.place.path()) };
-            told.extend(
-                messages(error, inner, root, schema, nested - 1).into_iter().take(2).map(|m| path.clone() + &m),
-            );
+            told.push(path + &message(error, inner, root, schema, nested - 1));
         });
     }
     format!("fits none of the {count} alternatives; the nearest is number {number}: {}", told.join(", "))

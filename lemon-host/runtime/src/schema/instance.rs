@@ -1,78 +1,20 @@
 //! Lets `jsonschema` look at a [`Node`], so that numbers are judged as they were written and a text is read once.
 //!
-//! All looking is metered: what a validation may cost was bounded before it, but neither for the bytes that patterns
-//! meet, nor for a caller who goes away.
+//! All looking is metered: what a validation may cost was bounded before it in nodes and values, but neither in bytes of
+//! text and digits, nor for a caller who goes away.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::slice::Iter;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node as JsonNode, NodeIdentity, Object};
 use serde_json::Value;
 
+use super::meter::Meter;
 use super::number::{Decimal, Number};
 use super::tree::{Kind, Members, Node};
-
-/// What a validation may still do.
-#[derive(Debug, Default)]
-pub(crate) struct Meter {
-    /// Steps until the next look at `stopped`.
-    near: Cell<u64>,
-    far: Cell<u64>,
-    /// Steps for each byte of text.
-    per_byte: u64,
-    stopped: Option<Arc<AtomicBool>>,
-    over: Cell<bool>,
-}
-
-/// Steps between two looks at whether anybody still waits.
-const SLICE: u64 = 1 << 16;
-
-impl Meter {
-    pub(crate) fn new(steps: u64, per_byte: u64, stopped: Option<Arc<AtomicBool>>) -> Self {
-        Self { near: Cell::new(0), far: Cell::new(steps), per_byte, stopped, over: Cell::new(false) }
-    }
-
-    /// Whether it ran out, so that what was found out means nothing.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.get()
-    }
-
-    fn spend(&self, steps: u64) -> bool {
-        match self.near.get().checked_sub(steps) {
-            Some(left) => {
-                self.near.set(left);
-                true
-            }
-            None => self.refill(steps),
-        }
-    }
-
-    #[cold]
-    fn refill(&self, steps: u64) -> bool {
-        let stopped = self.stopped.as_ref().is_some_and(|stopped| stopped.load(Ordering::Relaxed));
-        match self.far.get().checked_sub(steps) {
-            Some(left) if !stopped && !self.over.get() => {
-                let slice = SLICE.min(left);
-                self.near.set(slice);
-                self.far.set(left - slice);
-                true
-            }
-            _ => {
-                self.over.set(true);
-                false
-            }
-        }
-    }
-
-    fn spend_text(&self, text: &str) -> bool {
-        self.spend(1 + self.per_byte.saturating_mul(text.len() as u64))
-    }
-}
 
 /// The representation, as `jsonschema` calls it.
 #[derive(Debug)]
@@ -99,8 +41,7 @@ impl Json for Instance {
     }
 
     fn with_string_node<T>(free: &mut Meter, string: &str, f: impl FnOnce(Metered<'_>) -> T) -> T {
-        // The name was paid for when it was listed.
-        *free = Meter::new(u64::MAX, 0, None);
+        // Names come with the meter of their object, see below: nothing gets here.
         let node = Node { raw: "", kind: Kind::String(Cow::Borrowed(string)) };
         f(Metered { node: &node, meter: free })
     }
@@ -133,7 +74,12 @@ impl<'a> JsonNode<'a, Instance> for Metered<'a> {
     }
 
     fn as_number(&self) -> Option<Number<'a>> {
-        matches!(self.node.kind, Kind::Number).then_some(Number(self.node.raw))
+        // A short one is read anew for each question, of a long one the answers are known.
+        self.node.number().filter(|_| self.meter.spend_reading(self.node.raw))
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self.node.kind, Kind::Number(_))
     }
 
     fn as_boolean(&self) -> Option<bool> {
@@ -148,10 +94,12 @@ impl<'a> JsonNode<'a, Instance> for Metered<'a> {
     }
 
     fn json_type(&self) -> JsonType {
+        // Nothing here can end the work, but the next look at what is within will.
+        self.meter.spend(1);
         match self.node.kind {
             Kind::Null => JsonType::Null,
             Kind::Boolean(_) => JsonType::Boolean,
-            Kind::Number => JsonType::Number,
+            Kind::Number(_) => JsonType::Number,
             Kind::String(_) => JsonType::String,
             Kind::Array(_) => JsonType::Array,
             Kind::Object(_) => JsonType::Object,
@@ -160,23 +108,69 @@ impl<'a> JsonNode<'a, Instance> for Metered<'a> {
 
     fn string_length(&self) -> Option<u64> {
         match &self.node.kind {
-            Kind::String(text) => Some(text.chars().count() as u64),
+            Kind::String(text) if self.meter.spend_reading(text) => Some(text.chars().count() as u64),
             _ => None,
         }
     }
 
+    fn string_length_within(&self, min: u64, max: u64) -> Option<bool> {
+        let Kind::String(text) = &self.node.kind else { return None };
+        // A character takes one to four bytes, which often decides.
+        let (least, most) = (text.len().div_ceil(4) as u64, text.len() as u64);
+        if min <= least && most <= max {
+            return Some(true);
+        }
+        if most < min || max < least {
+            return Some(false);
+        }
+        self.string_length().map(|length| (min..=max).contains(&length))
+    }
+
     fn equals_value(&self, expected: &Value) -> bool {
-        self.meter.spend(1) && equals(self.node, expected)
+        self.equals(self.node, expected)
     }
 
     fn to_value(&self) -> Cow<'a, Value> {
         // Asked for by errors alone, of which there may be one for each part of the value, and ours say what they are
         // about by its place.
+        self.meter.take_error();
         Cow::Owned(Value::Null)
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
         Some(NodeIdentity::new(std::ptr::from_ref(self.node) as usize))
+    }
+}
+
+impl Metered<'_> {
+    /// Whether a node, which is this one or within it, is a value of the schema's.
+    fn equals(&self, node: &Node<'_>, expected: &Value) -> bool {
+        if !self.meter.spend(1) {
+            return false;
+        }
+        match (&node.kind, expected) {
+            (Kind::Null, Value::Null) => true,
+            (Kind::Boolean(value), Value::Bool(expected)) => value == expected,
+            (Kind::Number(_), Value::Number(expected)) => {
+                let expected = expected.to_string();
+                node.raw == expected || node.number().is_some_and(|number| number.decimal() == Decimal::of(&expected))
+            }
+            (Kind::String(text), Value::String(expected)) => {
+                text.len() == expected.len() && self.meter.spend_reading(text) && text == expected
+            }
+            (Kind::Array(items), Value::Array(expected)) => {
+                items.len() == expected.len()
+                    && items.iter().zip(expected).all(|(item, expected)| self.equals(item, expected))
+            }
+            (Kind::Object(members), Value::Object(expected)) => {
+                members.list().len() == expected.len()
+                    && members.list().iter().all(|(name, node)| {
+                        self.meter.spend_reading(name)
+                            && expected.get(name.as_ref()).is_some_and(|expected| self.equals(node, expected))
+                    })
+            }
+            _ => false,
+        }
     }
 }
 
@@ -197,11 +191,23 @@ impl<'a> Object<'a, Instance> for MeteredMembers<'a> {
     }
 
     fn get(&self, key: &String) -> Option<Metered<'a>> {
+        self.meter.spend_reading(key).then_some(())?;
         self.members.get(key).map(|node| Metered { node, meter: self.meter })
     }
 
     fn members(&self) -> MembersIter<'a> {
         MembersIter { list: self.members.list().iter(), meter: self.meter }
+    }
+
+    fn try_for_each_name_node<B>(
+        &self,
+        _: &mut Meter,
+        mut f: impl FnMut(Metered<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.members().try_for_each(|(name, _)| {
+            let node = Node { raw: "", kind: Kind::String(Cow::Borrowed(name)) };
+            f(Metered { node: &node, meter: self.meter })
+        })
     }
 }
 
@@ -217,7 +223,7 @@ impl<'a> Iterator for MembersIter<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (name, node) = self.list.next()?;
-        self.meter.spend_text(name).then_some((name.as_ref(), Metered { node, meter: self.meter }))
+        self.meter.spend_name(name).then_some((name.as_ref(), Metered { node, meter: self.meter }))
     }
 }
 
@@ -267,7 +273,7 @@ impl<'a> Iterator for ItemsIter<'a> {
 enum Worth<'a> {
     Null,
     Boolean(bool),
-    Number(Decimal),
+    Number(Decimal<'a>),
     String(&'a str),
     Array(Vec<Worth<'a>>),
     Object(Vec<(&'a str, Worth<'a>)>),
@@ -278,7 +284,7 @@ impl<'a> Worth<'a> {
         match &node.kind {
             Kind::Null => Self::Null,
             Kind::Boolean(value) => Self::Boolean(*value),
-            Kind::Number => Self::Number(Decimal::of(node.raw)),
+            Kind::Number(long) => Self::Number(Number { text: node.raw, long: long.as_deref() }.decimal()),
             Kind::String(text) => Self::String(text),
             Kind::Array(items) => Self::Array(items.iter().map(Self::of).collect()),
             Kind::Object(members) => {
@@ -288,28 +294,5 @@ impl<'a> Worth<'a> {
                 Self::Object(members)
             }
         }
-    }
-}
-
-fn equals(node: &Node<'_>, expected: &Value) -> bool {
-    match (&node.kind, expected) {
-        (Kind::Null, Value::Null) => true,
-        (Kind::Boolean(value), Value::Bool(expected)) => value == expected,
-        (Kind::Number, Value::Number(expected)) => {
-            let expected = expected.to_string();
-            node.raw == expected || Decimal::of(node.raw) == Decimal::of(&expected)
-        }
-        (Kind::String(text), Value::String(expected)) => text == expected,
-        (Kind::Array(items), Value::Array(expected)) => {
-            items.len() == expected.len() && items.iter().zip(expected).all(|(item, expected)| equals(item, expected))
-        }
-        (Kind::Object(members), Value::Object(expected)) => {
-            members.list().len() == expected.len()
-                && members
-                    .list()
-                    .iter()
-                    .all(|(name, node)| expected.get(name.as_ref()).is_some_and(|expected| equals(node, expected)))
-        }
-        _ => false,
     }
 }

@@ -11,6 +11,9 @@ mod compile;
 mod explain;
 pub(crate) mod guide;
 mod instance;
+pub(crate) mod meter;
+mod misfit;
+mod nullable;
 pub(crate) mod number;
 pub(crate) mod place;
 #[cfg(test)]
@@ -32,26 +35,28 @@ pub(crate) use self::cache::Compiled;
 pub(crate) use self::cache::SchemaCache;
 pub(crate) use self::compile::check;
 use self::guide::Guide;
-use self::instance::{Instance, Meter, Metered};
-use self::text::Canonical;
+use self::instance::{Instance, Metered};
+pub(crate) use self::meter::Effort;
+use self::meter::{Meter, Rates, State};
+use self::thread::Share;
 use self::tree::Node;
 use self::violation::{Violation, Violations};
 use crate::limits::Limits;
 
 /// The most that nodes of the schema times values may come to: about a second of work.
 const CHECKS: usize = 1 << 27;
-/// The same for work that is done where it is asked for.
+/// The same for work that is done where it is asked for, and for one that says all that is wrong.
 const CHECKS_AT_ONCE: usize = 1 << 15;
+const CHECKS_FOR_ALL: usize = 1 << 24;
 /// Text that is read, and levels of the schema times levels of the value that are followed, where it is asked for.
 pub(crate) const TEXT_AT_ONCE: usize = 64 * 1024;
 const LEVELS_AT_ONCE: usize = 192;
-/// What one validation may take in steps, the ones of patterns included: an automaton without look-around takes one for
-/// each of its states and each byte at worst. A few seconds of work.
-const STEPS: u64 = 1 << 31;
-/// Bytes of a compiled pattern for each state, roughly.
+/// Bytes of a compiled pattern for each state, roughly: an automaton without look-around takes a step for each of its
+/// states and each byte at worst.
 const STATE_BYTES: u64 = 32;
-/// Above so many checks the first violation is told and no other is looked for, as each takes memory.
-const CHECKS_FOR_ALL: usize = 1 << 18;
+/// What the errors of one validation may take together, and one without its place and what it cites, in bytes.
+const ERRORS_BYTES: u64 = 32 * 1024 * 1024;
+const ERROR_BYTES: u64 = 512;
 
 /// What happens to patterns that can't be matched in linear time and bounded memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +75,16 @@ pub(crate) struct Schema {
     bounds: Bounds,
     /// The size of the largest pattern, in bytes; 0 if there is none.
     pattern_bytes: usize,
+    /// How many patterns one name may meet.
+    patterns_a_name: usize,
+    /// The largest piece of it that an error cites, in bytes.
+    cited_bytes: usize,
     ignored: Vec<String>,
 }
+
+/// It takes too long to find out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooMuch;
 
 impl Schema {
     /// Compiles a schema, on a thread of its own unless it is small.
@@ -82,16 +95,34 @@ impl Schema {
         schema: &serde_json::Value,
         limits: &Limits,
         patterns: Patterns,
+        share: &Share,
     ) -> Result<Self, SchemaFault> {
         /// About a millisecond of work.
         const NODES: usize = 300;
-        let small = bounds::check(schema, limits)?.nodes <= NODES && !compile::has_patterns(schema);
-        if small {
-            return compile::compile(schema, limits, patterns);
+        let mut known = None;
+        if compile::is_small(schema) {
+            let bounds = bounds::check(schema, limits)?;
+            if bounds.nodes <= NODES {
+                return compile::compile(schema, limits, Some(bounds), patterns, None);
+            }
+            known = Some(bounds);
         }
         let (schema, limits) = (schema.clone(), limits.clone());
-        let compiled = thread::on_large_stack(move |_| compile::compile(&schema, &limits, patterns)).await;
-        compiled.map_err(|fault| SchemaFault::Invalid { detail: fault.to_string() })?
+        let work = move |stopped: &_| compile::compile(&schema, &limits, known, patterns, Some(stopped));
+        share.on_large_stack(work).await.map_err(|fault| SchemaFault::Invalid { detail: fault.to_string() })?
+    }
+
+    /// Compiles a schema on this thread, which has a large stack.
+    ///
+    /// # Errors
+    /// The schema is not used; see [`SchemaFault`].
+    pub(crate) fn compile_here(
+        schema: &serde_json::Value,
+        limits: &Limits,
+        patterns: Patterns,
+        stopped: &Arc<AtomicBool>,
+    ) -> Result<Self, SchemaFault> {
+        compile::compile(schema, limits, None, patterns, Some(stopped))
     }
 
     /// The patterns that are not checked.
@@ -104,68 +135,66 @@ impl Schema {
         &self.guide
     }
 
-    /// Whether a text is checked so quickly that it needs no thread.
-    pub(crate) fn is_quick_for(&self, text: &Canonical) -> bool {
-        text.text.get().len() <= TEXT_AT_ONCE
-            && self.bounds.nodes.saturating_mul(text.values) <= CHECKS_AT_ONCE
-            && self.bounds.levels.saturating_mul(text.depth + 1) <= LEVELS_AT_ONCE
-            && self.steps_a_byte().saturating_mul(text.text.get().len() as u64) <= CHECKS_AT_ONCE as u64 * 64
-    }
-
-    fn steps_a_byte(&self) -> u64 {
-        (self.pattern_bytes as u64).div_ceil(STATE_BYTES)
+    /// Whether a text may be checked where it is asked for: its values and their depth are few, and what text and
+    /// patterns take is metered.
+    pub(crate) fn is_quick_for(&self, bytes: usize, values: usize, depth: usize) -> bool {
+        bytes <= TEXT_AT_ONCE
+            && self.bounds.nodes.saturating_mul(values) <= CHECKS_AT_ONCE
+            && self.bounds.levels.saturating_mul(depth + 1) <= LEVELS_AT_ONCE
     }
 
     /// Whether a value that has so many values within is valid.
     ///
     /// # Errors
-    /// That it takes too long to find out.
-    pub(crate) fn is_valid(
-        &self,
-        node: &Node<'_>,
-        values: usize,
-        stopped: Option<&Arc<AtomicBool>>,
-    ) -> Result<bool, Violations> {
+    /// See [`TooMuch`].
+    pub(crate) fn is_valid(&self, node: &Node<'_>, values: usize, effort: Effort<'_>) -> Result<bool, TooMuch> {
         if self.bounds.nodes.saturating_mul(values) > CHECKS {
-            return Err(too_much());
+            return Err(TooMuch);
         }
-        let meter = self.meter(stopped);
+        let meter = Meter::new(effort, self.rates(0), 0);
         let valid = self.validator.is_valid(Metered { node, meter: &meter });
-        if meter.is_over() { Err(too_much()) } else { Ok(valid) }
+        if meter.is_over() { Err(TooMuch) } else { Ok(valid) }
     }
 
-    /// Checks a value that has so many values within.
+    /// What is wrong with a value that has so many values within, nothing if it is valid. Where finding all would be too
+    /// much, the first that is found, or only that something is.
     ///
     /// # Errors
-    /// All that is wrong with it, or that the check takes too long. Where finding all would be too much, the first.
-    pub(crate) fn validate(
-        &self,
-        node: &Node<'_>,
-        values: usize,
-        stopped: Option<&Arc<AtomicBool>>,
-    ) -> Result<(), Violations> {
-        if self.is_valid(node, values, stopped)? {
-            return Ok(());
+    /// See [`TooMuch`].
+    pub(crate) fn faults(&self, node: &Node<'_>, values: usize, effort: Effort<'_>) -> Result<Violations, TooMuch> {
+        if self.is_valid(node, values, effort)? {
+            return Ok(Violations::default());
         }
-        let meter = self.meter(stopped);
-        let metered = Metered { node, meter: &meter };
+        // An error has a copy of its place and may have one of what the schema says.
+        let error_bytes = ERROR_BYTES + node.longest_pointer() as u64 + self.cited_bytes as u64;
+        let nodes = self.bounds.nodes;
+        // When there is no more room, the nodes that apply to the place at hand are still asked.
+        if nodes.saturating_mul(values) > CHECKS_FOR_ALL || (nodes as u64).saturating_mul(error_bytes) > ERRORS_BYTES {
+            return Ok(misfit::misfit(node, &self.guide));
+        }
+        let meter = Meter::new(effort, self.rates(error_bytes), ERRORS_BYTES);
+        let errors = self.validator.iter_errors(Metered { node, meter: &meter });
+        match meter.state() {
+            State::Running => {}
+            State::OutOfRoom => return Ok(misfit::misfit(node, &self.guide)),
+            State::OutOfSteps => return Err(TooMuch),
+        }
         let mut violations = Violations::default();
-        let mut explain = |error| explain::explain(&error, node, self, &mut violations);
-        if self.bounds.nodes.saturating_mul(values) > CHECKS_FOR_ALL {
-            self.validator.validate(metered).err().into_iter().for_each(&mut explain);
-        } else {
-            self.validator.iter_errors(metered).for_each(&mut explain);
+        for error in errors {
+            explain::explain(&error, node, self, &mut violations);
         }
-        if meter.is_over() || violations.is_empty() { Err(too_much()) } else { Err(violations) }
+        Ok(if violations.is_empty() { misfit::misfit(node, &self.guide) } else { violations })
     }
 
-    fn meter(&self, stopped: Option<&Arc<AtomicBool>>) -> Meter {
-        Meter::new(STEPS, self.steps_a_byte(), stopped.cloned())
+    fn rates(&self, error_bytes: u64) -> Rates {
+        let per_byte = (self.pattern_bytes as u64).div_ceil(STATE_BYTES);
+        Rates { per_byte, per_name: self.patterns_a_name as u64, error_bytes }
     }
 }
 
-/// Nobody can say whether a value is valid.
-fn too_much() -> Violations {
-    let what = "there are too many values, or too much text, to check them against this schema";
-    Violation::at(&place::Place::ROOT, what).into()
+impl From<TooMuch> for Violations {
+    fn from(_: TooMuch) -> Self {
+        let what = "there are too many values, or too much text, to check them against this schema";
+        Violation::at(&place::Place::ROOT, what).into()
+    }
 }

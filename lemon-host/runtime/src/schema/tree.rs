@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::number::{Long, Number};
 use super::place::{Place, quoted};
-use super::text::string_end;
+use super::text::{DEPTH, string_end};
 use super::violation::{Violation, Violations};
 
 /// One value and the text that it was read from.
@@ -13,12 +14,12 @@ pub(crate) struct Node<'a> {
     pub(crate) kind: Kind<'a>,
 }
 
-/// What a value is. A number is its text.
+/// What a value is. A number is its text, and what is worth knowing of a long one.
 #[derive(Debug)]
 pub(crate) enum Kind<'a> {
     Null,
     Boolean(bool),
-    Number,
+    Number(Option<Box<Long<'a>>>),
     String(Cow<'a, str>),
     Array(Vec<Node<'a>>),
     Object(Members<'a>),
@@ -56,9 +57,26 @@ impl<'a> Node<'a> {
     /// # Errors
     /// Names that stand twice in one object, and escapes that stand for no character.
     pub(crate) fn read(canonical: &'a str) -> Result<Self, Violations> {
-        let mut reader = Reader { text: canonical, at: 0, faults: Violations::default() };
+        let mut reader = Reader::of(canonical);
         let node = reader.value(&Place::ROOT);
         if reader.faults.is_empty() { Ok(node) } else { Err(reader.faults) }
+    }
+
+    /// Reads what is known to be JSON if it is canonical as it is, not too deep and without any fault. Gives the number
+    /// of its values and their depth as well.
+    pub(crate) fn read_plain(text: &'a str) -> Option<(Self, usize, usize)> {
+        let mut reader = Reader::of(text);
+        let node = reader.value(&Place::ROOT);
+        let is_plain = reader.is_plain && reader.at == text.len() && reader.faults.is_empty();
+        is_plain.then_some((node, reader.values, reader.deepest))
+    }
+
+    /// The number that it is.
+    pub(crate) fn number(&self) -> Option<Number<'_>> {
+        match &self.kind {
+            Kind::Number(long) => Some(Number { text: self.raw, long: long.as_deref() }),
+            _ => None,
+        }
     }
 
     /// What the value is, in the words of JSON Schema.
@@ -66,8 +84,8 @@ impl<'a> Node<'a> {
         match &self.kind {
             Kind::Null => "null",
             Kind::Boolean(_) => "boolean",
-            Kind::Number if self.raw.contains(['.', 'e', 'E']) => "number",
-            Kind::Number => "integer",
+            Kind::Number(_) if self.raw.contains(['.', 'e', 'E']) => "number",
+            Kind::Number(_) => "integer",
             Kind::String(_) => "string",
             Kind::Array(_) => "array",
             Kind::Object(_) => "object",
@@ -75,63 +93,144 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Reads what is known to be JSON and not too deep.
+impl Node<'_> {
+    /// The bytes of the longest JSON pointer to a value within, or a bit more.
+    pub(crate) fn longest_pointer(&self) -> usize {
+        /// The digits of an item's number and its slash.
+        const ITEM: usize = 8;
+        match &self.kind {
+            Kind::Array(items) => items.iter().map(|item| ITEM + item.longest_pointer()).max().unwrap_or(0),
+            Kind::Object(members) => {
+                // A `/` or `~` takes two bytes.
+                let inner = members.list.iter().map(|(name, node)| 1 + 2 * name.len() + node.longest_pointer());
+                inner.max().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Reads what is known to be JSON: where it is not canonical, or too deep, reading ends.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
     faults: Violations,
+    is_plain: bool,
+    values: usize,
+    depth: usize,
+    deepest: usize,
 }
 
 impl<'a> Reader<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { text, at: 0, faults: Violations::default(), is_plain: true, values: 0, depth: 0, deepest: 0 }
+    }
+
     fn peek(&self) -> u8 {
         self.text.as_bytes().get(self.at).copied().unwrap_or(b'}')
     }
 
+    /// Ends the reading.
+    #[cold]
+    fn end(&mut self) {
+        self.is_plain = false;
+        self.at = self.text.len();
+    }
+
+    fn expect(&mut self, byte: u8) {
+        if self.text.as_bytes().get(self.at) == Some(&byte) { self.at += 1 } else { self.end() }
+    }
+
+    /// Whether another part of a container follows, past the comma.
+    fn goes_on(&mut self, close: u8) -> bool {
+        match self.text.as_bytes().get(self.at) {
+            Some(b',') => {
+                self.at += 1;
+                true
+            }
+            Some(byte) if *byte == close => {
+                self.at += 1;
+                false
+            }
+            _ => {
+                self.end();
+                false
+            }
+        }
+    }
+
     fn value(&mut self, place: &Place<'_>) -> Node<'a> {
         let start = self.at;
+        self.values += 1;
         let kind = match self.peek() {
-            b'{' => Kind::Object(self.object(place)),
-            b'[' => Kind::Array(self.array(place)),
+            b'{' | b'[' if self.depth >= DEPTH => {
+                self.end();
+                Kind::Null
+            }
+            b'{' => Kind::Object(self.within(|reader| reader.object(place))),
+            b'[' => Kind::Array(self.within(|reader| reader.array(place))),
             b'"' => Kind::String(self.string(place)),
             first => {
                 let rest = &self.text.as_bytes()[self.at..];
-                self.at += rest.iter().take_while(|byte| !matches!(byte, b',' | b']' | b'}')).count();
+                let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+                self.at += rest.iter().take_while(is_part).count();
                 match first {
                     b'n' => Kind::Null,
                     b't' => Kind::Boolean(true),
                     b'f' => Kind::Boolean(false),
-                    _ => Kind::Number,
+                    _ => Kind::Number(Long::of(&self.text[start..self.at]).map(Box::new)),
                 }
             }
         };
         Node { raw: &self.text[start..self.at], kind }
     }
 
+    fn within<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        let done = read(self);
+        self.depth -= 1;
+        done
+    }
+
     fn array(&mut self, place: &Place<'_>) -> Vec<Node<'a>> {
         let mut items = Vec::new();
         self.at += 1;
-        while self.peek() != b']' && self.at < self.text.len() {
-            items.push(self.value(&place.item(items.len())));
-            self.at += usize::from(self.peek() == b',');
+        if self.peek() == b']' {
+            self.at += 1;
+            return items;
         }
-        self.at += 1;
-        items
+        loop {
+            items.push(self.value(&place.item(items.len())));
+            if !self.goes_on(b']') {
+                return items;
+            }
+        }
     }
 
     fn object(&mut self, place: &Place<'_>) -> Members<'a> {
         let mut list: Vec<(Cow<'a, str>, Node<'a>)> = Vec::new();
         self.at += 1;
-        while self.peek() == b'"' {
-            let name = self.string(place);
+        if self.peek() == b'}' {
             self.at += 1;
+            return Members { list, order: Box::default() };
+        }
+        loop {
+            if self.peek() != b'"' {
+                self.end();
+                break;
+            }
+            let name = self.string(place);
+            self.expect(b':');
             let node = self.value(&place.member(&name));
             if list.len() < FEW && list.iter().any(|(other, _)| *other == name) {
                 self.twice(place, &name);
             }
             list.push((name, node));
-            self.at += usize::from(self.peek() == b',');
+            if !self.goes_on(b'}') {
+                break;
+            }
         }
-        self.at += 1;
         let mut order = Vec::new();
         if list.len() > FEW {
             order.extend(0..list.len() as u32);
@@ -153,19 +252,24 @@ impl<'a> Reader<'a> {
     }
 
     fn string(&mut self, place: &Place<'_>) -> Cow<'a, str> {
+        /// Shorter strings are looked through byte by byte.
+        const SHORT: usize = 16;
         let start = self.at;
+        let inner = &self.text.as_bytes()[start + 1..];
+        let short = inner.iter().take(SHORT).position(|byte| matches!(byte, b'"' | b'\\'));
+        let first = short.or_else(|| Some(SHORT + memchr::memchr2(b'"', b'\\', inner.get(SHORT..)?)?));
+        if let Some(length) = first.filter(|at| inner[*at] == b'"') {
+            self.at = start + length + 2;
+            return Cow::Borrowed(&self.text[start + 1..=start + length]);
+        }
         self.at = string_end(self.text.as_bytes(), start);
         let raw = &self.text[start..self.at];
-        let inner = raw.get(1..raw.len() - 1).unwrap_or_default();
-        if !inner.contains('\\') {
-            return Cow::Borrowed(inner);
-        }
         match serde_json::from_str(raw) {
             Ok(text) => Cow::Owned(text),
             Err(_) => {
                 let message = "a string has half of a surrogate pair (\\ud800 to \\udfff), which is no character";
                 self.faults.push(Violation::at(place, message));
-                Cow::Borrowed(inner)
+                Cow::Borrowed(raw.get(1..raw.len() - 1).unwrap_or_default())
             }
         }
     }

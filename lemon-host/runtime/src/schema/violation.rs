@@ -7,15 +7,19 @@ use crate::report::PluginText;
 
 /// The most violations that are told; the others are counted.
 const MOST: usize = 20;
-/// The most characters of one.
+/// The most characters of one, and of its pointer.
 const MESSAGE: usize = 400;
+const POINTER: usize = 1000;
+/// So many are told with what may have been meant.
+const SUGGESTIONS: usize = 5;
 
 /// One thing that is wrong, safe to show. It never holds a given value, only keys and what the schema says: values may
 /// be secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Where, as a JSON pointer.
+    /// Where, as a JSON pointer, in which characters that nobody sees are written `\\u{…}` and what is longer than 1,000
+    /// characters is cut.
     pub pointer: String,
     /// Where, for people: `filter.tags[2]`, and nothing for the whole.
     pub path: String,
@@ -28,8 +32,13 @@ impl Violation {
     pub(crate) fn at(place: &Place<'_>, what: impl fmt::Display) -> Self {
         let what = PluginText::new(what.to_string()).capped(MESSAGE).to_string();
         let path = PluginText::new(place.path()).capped(MESSAGE).to_string();
-        Self { pointer: place.pointer(), path, what }
+        Self { pointer: pointer(place), path, what }
     }
+}
+
+/// The pointer of a place as violations have it.
+pub(crate) fn pointer(place: &Place<'_>) -> String {
+    PluginText::new(place.pointer()).capped(POINTER).to_string()
 }
 
 impl fmt::Display for Violation {
@@ -46,11 +55,33 @@ impl fmt::Display for Violation {
 pub(crate) struct Violations {
     list: Vec<Violation>,
     more: usize,
+    suggestions: usize,
 }
 
 impl Violations {
     pub(crate) fn push(&mut self, violation: Violation) {
         if self.list.len() < MOST { self.list.push(violation) } else { self.more += 1 }
+    }
+
+    /// Whether further ones are only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= MOST
+    }
+
+    /// Whether the next one should say what may have been meant, which takes a look at all names.
+    pub(super) fn may_suggest(&mut self) -> bool {
+        self.suggestions += 1;
+        self.suggestions <= SUGGESTIONS
+    }
+
+    /// Counts some that are not told.
+    pub(super) fn count(&mut self, more: usize) {
+        self.more += more;
+    }
+
+    /// Takes out those that are not wanted.
+    pub(crate) fn retain(&mut self, wanted: impl FnMut(&Violation) -> bool) {
+        self.list.retain(wanted);
     }
 
     pub(crate) fn extend(&mut self, others: Self) {
@@ -75,7 +106,7 @@ impl Violations {
 
 impl From<Violation> for Violations {
     fn from(violation: Violation) -> Self {
-        Self { list: vec![violation], more: 0 }
+        Self { list: vec![violation], ..Self::default() }
     }
 }
 

@@ -306,7 +306,7 @@ async fn the_first_gate_that_blocks_ends_the_call_and_one_that_fails_blocks() {
     let told = async |tool: &str| session.call(tool, "{}").await.unwrap_err().to_string();
     assert_eq!(told("own").await, "the call was refused: gate guard blocked it: not today");
     assert!(told("bad").await.contains("a gate that fails blocks"));
-    for tool in ["odd"] {
+    for tool in ["odd", "twice"] {
         assert!(told(tool).await.contains("the arguments that gate guard put in place are not acceptable"));
     }
     assert!(notes.take().iter().all(|note| note.starts_with("guard: ")));

@@ -1,17 +1,12 @@
 //! Schemas and arguments that are made to hurt.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::*;
 use crate::schema::SchemaFault;
 
 const LIMIT: Duration = Duration::from_secs(60);
-
-async fn compiled(schema: Value) -> Arc<Compiled> {
-    let tool = json!({ "name": "tool", "inputSchema": schema });
-    let tool = Arc::new(serde_json::from_value(tool).unwrap());
-    SchemaCache::default().of(&tool, &Limits::default()).await
-}
 
 /// Fails when it takes so long that somebody would call it a hang.
 async fn bounded<T>(work: impl Future<Output = T>) -> T {
@@ -52,7 +47,11 @@ fn deep_values_under_a_recursive_schema_need_no_stack_of_the_caller() {
         schema["type"] = json!("object");
         let deep = |leaf: &str| (0..120).fold(leaf.to_owned(), |inner, _| format!("{{\"x\":{inner}}}"));
         assert!(runtime.block_on(read(schema.clone(), &deep("{\"n\":1}"))).is_ok());
-        assert!(runtime.block_on(read(schema, &deep("{\"n\":[]}"))).unwrap_err().contains("alternatives"));
+        assert!(runtime.block_on(read(schema.clone(), &deep("{\"n\":[]}"))).unwrap_err().contains("alternatives"));
+        // The same in a string, which is deep only once it is fitted.
+        let text = |deep: String| format!("{{\"x\":{}}}", Value::from(deep));
+        let inner = (0..110).fold("{\"n\":1}".to_owned(), |inner, _| format!("{{\"x\":{inner}}}"));
+        assert!(runtime.block_on(read(schema, &text(inner))).is_ok());
         let tree = json!({ "type": "object", "properties": {
             "children": { "type": "array", "items": { "$ref": "#" } }, "size": { "type": "integer" },
         } });
@@ -83,7 +82,10 @@ async fn a_pattern_takes_linear_time_or_is_left_out_and_told() {
     for pattern in ["^(?=a)(a+)+$", "^(a+)\\1$", "(", "((a{1000}){1000}){1000}"] {
         let schema = one(json!({ "type": "string", "pattern": pattern, "maxLength": 60_000 }));
         let compiled = compiled(schema.clone()).await;
-        assert_eq!((compiled.untold_patterns(), compiled.untold_patterns().len()), (&[pattern.to_owned()][..], 0));
+        let told = compiled.untold_note().unwrap();
+        assert!(told.starts_with("1 pattern is not checked, as it is malformed, too large or not to be"), "{told}");
+        assert!(told.ends_with(&format!("\"{pattern}\"")), "{told}");
+        assert_eq!(compiled.untold_note(), None, "once");
         assert_eq!(bounded(read(schema.clone(), &text)).await.unwrap(), text);
         assert_eq!(read(schema, r#"{"x":5}"#).await.unwrap_err(), "x: expected string, got integer");
     }
@@ -175,14 +177,97 @@ async fn odd_keys_are_keys_like_any_other_and_safe_to_show() {
 
 #[tokio::test]
 async fn a_caller_that_goes_away_stops_the_work() {
-    let schema = compiled(one(json!({ "type": "array", "items": { "type": "object", "uniqueItems": true } }))).await;
-    let limits = Limits::default();
-    let text = format!("{{\"x\":[{}]}}", vec!["{}"; 200_000].join(","));
-    for _ in 0..64 {
-        let mut read = Box::pin(Arguments::read(&text, &schema, &limits));
-        assert!(futures_util::poll!(&mut read).is_pending());
+    let stopped = Arc::new(AtomicBool::new(true));
+    let array = |schema: Value| one(json!({ "type": "array", "items": schema }));
+    let long = "1".repeat(1000);
+    for (schema, item) in [
+        (json!({ "type": "object", "uniqueItems": true }), "{}"),
+        (json!({ "allOf": vec![json!({ "type": "integer" }); 100] }), "1"),
+        (json!({ "enum": vec![json!(1.5); 100] }), "1"),
+        (json!({ "minimum": 1, "maximum": 1e300, "multipleOf": 1 }), long.as_str()),
+        (json!({ "propertyNames": { "minLength": 1, "pattern": "a" } }), r#"{"a":1,"ab":2,"b":3}"#),
+    ] {
+        let schema = compiled(array(schema)).await;
+        let text = format!("{{\"x\":[{}]}}", vec![item; 10_000].join(","));
+        let node = Node::read(&text).unwrap();
+        let verdict = |stopped: &Arc<_>| schema.schema().unwrap().is_valid(&node, 30_000, Effort::until(stopped));
+        let (waited_for, given_up) = (verdict(&Arc::default()), verdict(&stopped));
+        assert!(waited_for.is_ok(), "{item}");
+        assert_eq!(given_up, Err(TooMuch), "{item}");
     }
-    assert!(bounded(Arguments::read(&text, &schema, &limits)).await.is_ok());
+}
+
+/// Whether a check that is made where it is asked for ends early under a schema for `x`.
+async fn is_too_much_at_once(schema: Value, x: &str) -> bool {
+    let schema = compiled(one(schema)).await;
+    let text = format!("{{\"x\":{x}}}");
+    let node = Node::read(&text).unwrap();
+    schema.schema().unwrap().is_valid(&node, 2, Effort::AT_ONCE) == Err(TooMuch)
+}
+
+#[tokio::test]
+async fn text_and_digits_are_paid_for_by_every_keyword_that_reads_them() {
+    let (number, text) = ("9".repeat(60_000), format!("\"{}\"", "é".repeat(30_000)));
+    let each =
+        |schema: &dyn Fn(usize) -> Value, count: usize| json!({ "allOf": (0..count).map(schema).collect::<Vec<_>>() });
+    assert!(is_too_much_at_once(each(&|at| json!({ "minimum": at }), 1000), &number).await);
+    assert!(is_too_much_at_once(each(&|_| json!({ "type": "integer" }), 1000), &number).await);
+    assert!(is_too_much_at_once(each(&|at| json!({ "minLength": 20_000 + at }), 1000), &text).await);
+    let names = each(&|at| json!({ "propertyNames": { "pattern": format!("x{at}$") } }), 100);
+    assert!(is_too_much_at_once(names, &format!("{{{text}:1}}")).await);
+    let named: serde_json::Map<_, _> = (0..100).map(|at| (format!("x{at}$"), json!(true))).collect();
+    let patterns = json!({ "patternProperties": named, "additionalProperties": true });
+    assert!(is_too_much_at_once(patterns, &format!("{{{text}:1}}")).await);
+}
+
+#[tokio::test]
+async fn a_long_number_is_read_once_however_often_it_is_compared() {
+    use crate::schema::number::DIGITS;
+    let number = "9".repeat(60_000);
+    let schema = compiled(one(json!({ "not": { "enum": (0..4000).collect::<Vec<_>>() } }))).await;
+    let text = format!("{{\"x\":{number}}}");
+    DIGITS.set(0);
+    let node = Node::read(&text).unwrap();
+    assert_eq!(schema.schema().unwrap().is_valid(&node, 2, Effort::AT_ONCE), Ok(true));
+    assert!(DIGITS.get() < 100_000, "{}", DIGITS.get());
+}
+
+#[tokio::test]
+async fn what_is_found_wrong_takes_bounded_memory() {
+    use crate::schema::meter::ERRORS;
+    let branches: Vec<_> = (0..10).map(|_| json!({ "type": "integer" })).collect();
+    let schema = compiled(one(json!({ "type": "array", "items": { "anyOf": branches } }))).await;
+    let faults = |text: &str, values: usize| {
+        ERRORS.set(0);
+        let node = Node::read(text).unwrap();
+        schema.schema().unwrap().faults(&node, values, Effort::until(&Arc::default())).unwrap().to_string()
+    };
+    let few = faults(r#"{"x":[null]}"#, 3);
+    assert_eq!(few, "x[0]: expected integer, got null");
+    let nulls = format!("{{\"x\":[{}]}}", vec!["null"; 100_000].join(","));
+    assert_eq!(faults(&nulls, 100_002), "x[0]: expected integer, got null");
+    assert!(ERRORS.get() < 80_000, "{}", ERRORS.get());
+    // Each error has its place.
+    let deep = format!("{{\"x\":[{}]}}", vec!["null"; 1000].join(","));
+    faults(&deep, 1002);
+    let plain = ERRORS.get();
+    let any = compiled(json!({ "type": "object", "additionalProperties": { "items": { "type": "integer" } } })).await;
+    let text = format!("{{\"{}\":[{}]}}", "k".repeat(1 << 20), vec!["null"; 10_000].join(","));
+    ERRORS.set(0);
+    let node = Node::read(&text).unwrap();
+    let told = any.schema().unwrap().faults(&node, 10_002, Effort::until(&Arc::default())).unwrap();
+    assert!(plain >= 1000 && ERRORS.get() < 100, "{plain} {}", ERRORS.get());
+    assert_eq!(told.list()[0].what, "expected integer, got null");
+}
+
+#[tokio::test]
+async fn unknown_names_are_compared_with_known_ones_for_few_faults() {
+    let properties: serde_json::Map<_, _> = (0..2000).map(|at| (format!("name{at}"), json!({}))).collect();
+    let schema = json!({ "type": "object", "additionalProperties": false, "properties": properties });
+    let names: Vec<_> = (0..2000).map(|at| format!("\"nmae{at}\":1")).collect();
+    let told = bounded(read(schema, &format!("{{{}}}", names.join(",")))).await.unwrap_err();
+    assert_eq!((told.matches("unknown argument").count(), told.matches(", is it").count()), (20, 5), "{told}");
+    assert!(told.ends_with("; and 1980 more"), "{told}");
 }
 
 #[tokio::test]

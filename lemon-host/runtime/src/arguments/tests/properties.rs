@@ -67,8 +67,95 @@ fn tokens(text: &str) -> String {
     out
 }
 
+/// Schemas whose parts hang together by alternatives and conditions, for objects with the members a to d.
+fn mixed() -> impl Strategy<Value = Value> {
+    let kind = || {
+        prop::sample::subsequence(vec!["null", "boolean", "integer", "string", "array"], 1..3)
+            .prop_map(|names| json!({ "type": names }))
+    };
+    let object = || {
+        prop::collection::btree_map("[a-d]", kind(), 0..3)
+            .prop_map(|members| json!({ "type": "object", "properties": members }))
+    };
+    let part = || {
+        prop_oneof![
+            prop::collection::vec(object(), 1..3).prop_map(|branches| json!({ "anyOf": branches })),
+            prop::collection::vec(object(), 1..3).prop_map(|branches| json!({ "oneOf": branches })),
+            (object(), object(), object())
+                .prop_map(|(one, two, three)| json!({ "if": one, "then": two, "else": three })),
+            object().prop_map(|schema| json!({ "dependentSchemas": { "a": schema } })),
+            object(),
+        ]
+    };
+    prop::collection::vec(part(), 1..4).prop_map(|parts| json!({ "type": "object", "allOf": parts }))
+}
+
+/// The members of an object that no error is about.
+fn untouched(schema: &Value, text: &str) -> Vec<(String, String)> {
+    fn is_about(error: &jsonschema::ValidationError<'_>, pointer: &str) -> bool {
+        use jsonschema::error::ValidationErrorKind as Kind;
+        error.instance_path().as_str() == pointer
+            || match error.kind() {
+                Kind::AnyOf { context } | Kind::OneOfNotValid { context } | Kind::OneOfMultipleValid { context } => {
+                    context.iter().flatten().any(|inner| is_about(inner, pointer))
+                }
+                _ => false,
+            }
+    }
+    let value: Value = serde_json::from_str(text).unwrap();
+    let members: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).unwrap();
+    let validator = jsonschema::options().build(schema).unwrap();
+    let errors: Vec<_> = validator.iter_errors(&value).collect();
+    let untouched =
+        members.into_iter().filter(|(name, _)| !errors.iter().any(|error| is_about(error, &format!("/{name}"))));
+    untouched.map(|(name, raw)| (name, raw.get().to_owned())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2048, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_no_fault_is_about_keeps_its_bytes(
+        schema in mixed(),
+        members in prop::collection::btree_map("[a-d]", r#""5"|"true"|"null"|"x"|5|true|null|\[1\]"#, 1..5),
+    ) {
+        let members: Vec<_> = members.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let text = format!("{{{}}}", members.join(","));
+        if let Ok(sent) = block_on(read(schema.clone(), &text)) {
+            let sent: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(&sent).unwrap();
+            for (name, raw) in untouched(&schema, &text) {
+                prop_assert_eq!(sent[&name].get(), raw, "{} {}", schema, text);
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_read_in_one_go_is_read_the_same_way_as_all_else(
+        text in json_text(), at in any::<prop::sample::Index>(), junk in "[ {}\\[\\],:\"\\\\a1e.+-]{0,2}", mutate in any::<bool>(),
+    ) {
+        let mut text = tokens(&format!("{{\"x\":{text}}}"));
+        let mut place = at.index(text.len());
+        while !text.is_char_boundary(place) {
+            place -= 1;
+        }
+        if mutate {
+            text.insert_str(place, &junk);
+        }
+        let compiled = block_on(compiled(json!({ "type": "object" })));
+        let schema = compiled.schema().unwrap();
+        let quickly = plain(&text, schema, 10_000).map(|arguments| arguments.given().get().to_owned());
+        let slowly = object(&text, 10_000).ok().filter(|given| {
+            settle(Canonical::read(given.text.get(), 10_000).unwrap(), schema, 10_000, Effort::AT_ONCE).is_ok()
+        });
+        let slowly = slowly.map(|given| given.text.get().to_owned()).filter(|given| *given == text);
+        prop_assert_eq!(quickly.clone(), slowly, "{}", text);
+        type Object = std::collections::BTreeMap<String, Box<RawValue>>;
+        prop_assert!(quickly.is_none_or(|given| serde_json::from_str::<Object>(&given).is_ok()));
+    }
 
     #[test]
     fn the_canonical_form_has_all_tokens_and_nothing_else(text in json_text()) {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::references::References;
 use super::{NODES, SchemaFault};
+use crate::schema::nullable;
 
 /// The most steps that the check itself takes; reached only by schemas that refer to overlapping parts of themselves.
 pub(super) const STEPS: usize = 16 * NODES;
@@ -121,6 +122,7 @@ impl<'a> Survey<'a> {
         let Value::Object(members) = schema else { return self.data(schema, found) };
         self.count(found)?;
         self.references.no_document_of_its_own(schema, members)?;
+        let depth = depth + if nullable::is_deeper(members) { nullable::LEVELS } else { 0 };
         let times = self.times;
         let again = ["unevaluatedProperties", "unevaluatedItems"].iter().any(|keyword| members.contains_key(*keyword));
         for (key, value) in members {

@@ -116,6 +116,10 @@ fn size_and_depth_are_limited() {
     let nested = |levels| (0..levels).fold(json!(true), |inner, _| json!({ "not": inner }));
     assert!(verdict(nested(64)).is_ok());
     assert_eq!(verdict(nested(65)), Err(SchemaFault::Depth { limit: 64 }));
+    // `nullable` puts the schema beside it two levels deeper.
+    let nullable = |levels| (0..levels).fold(json!(true), |inner, _| json!({ "nullable": true, "not": inner }));
+    assert!(verdict(nullable(21)).is_ok());
+    assert_eq!(verdict(nullable(22)), Err(SchemaFault::Depth { limit: 64 }));
     // A chain of references is as deep a stack as nesting is.
     assert_eq!(verdict(chain(100, |next| json!({ "oneOf": [next] }))), Err(SchemaFault::Depth { limit: 64 }));
     assert!(verdict(chain(100, |next| json!({ "properties": { "x": next } }))).is_ok());
