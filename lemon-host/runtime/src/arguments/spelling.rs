@@ -3,7 +3,7 @@
 use crate::schema::guide::{Guide, Shape, ShapeId};
 use crate::schema::place::{Place, quoted};
 use crate::schema::tree::{Kind, Node};
-use crate::schema::violation::{Violation, Violations};
+use crate::schema::violation::Violations;
 
 /// Looks for such keys wherever the schema declares members.
 ///
@@ -51,7 +51,7 @@ impl Look<'_> {
     fn undeclared(&mut self, name: &str, shape: &Shape, place: &Place<'_>) {
         if let Some(declared) = shape.alike(name) {
             let message = format!("the key {} differs from {} in case only", quoted(name), quoted(declared));
-            self.faults.push(Violation::at(place, message));
+            self.faults.add(place, message);
         }
     }
 }

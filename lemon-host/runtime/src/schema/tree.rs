@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number::{Long, Number};
 use super::place::{Place, quoted};
 use super::text::{DEPTH, string_end};
-use super::violation::{Violation, Violations};
+use super::violation::Violations;
 
 /// One value and the text that it was read from.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
 
     fn twice(&mut self, place: &Place<'_>, name: &str) {
         let place = place.member(name);
-        self.faults.push(Violation::at(&place, format!("the key {} is given twice", quoted(name))));
+        self.faults.add(&place, format!("the key {} is given twice", quoted(name)));
     }
 
     fn string(&mut self, place: &Place<'_>) -> Cow<'a, str> {
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
             Ok(text) => Cow::Owned(text),
             Err(_) => {
                 let message = "a string has half of a surrogate pair (\\ud800 to \\udfff), which is no character";
-                self.faults.push(Violation::at(place, message));
+                self.faults.add(place, message);
                 Cow::Borrowed(raw.get(1..raw.len() - 1).unwrap_or_default())
             }
         }

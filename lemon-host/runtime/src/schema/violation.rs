@@ -38,6 +38,8 @@ impl Violation {
 
 /// The pointer of a place as violations have it.
 pub(crate) fn pointer(place: &Place<'_>) -> String {
+    #[cfg(test)]
+    POINTERS.set(POINTERS.get() + 1);
     PluginText::new(place.pointer()).capped(POINTER).to_string()
 }
 
@@ -61,6 +63,11 @@ pub(crate) struct Violations {
 impl Violations {
     pub(crate) fn push(&mut self, violation: Violation) {
         if self.list.len() < MOST { self.list.push(violation) } else { self.more += 1 }
+    }
+
+    /// Adds one, for which nothing is made of its place if it is only counted: a place may be long, and there may be many.
+    pub(crate) fn add(&mut self, place: &Place<'_>, what: impl fmt::Display) {
+        if self.is_full() { self.more += 1 } else { self.list.push(Violation::at(place, what)) }
     }
 
     /// Whether further ones are only counted.
@@ -117,4 +124,10 @@ impl fmt::Display for Violations {
         }
         if self.more > 0 { write!(f, "; and {} more", self.more) } else { Ok(()) }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many pointers were made on this thread.
+    pub(crate) static POINTERS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }

@@ -261,6 +261,21 @@ async fn what_is_found_wrong_takes_bounded_memory() {
 }
 
 #[tokio::test]
+async fn places_of_faults_that_are_only_counted_are_not_written_out() {
+    use crate::schema::violation::POINTERS;
+    let schema = compiled(one(json!({ "items": { "properties": { "path": {} } } }))).await;
+    for item in [r#"{"a":1,"a":2}"#, r#""\ud800""#, r#"{"Path":1}"#] {
+        let text = format!("{{\"x\":[{}]}}", vec![item; 1000].join(","));
+        POINTERS.set(0);
+        let fault = match Node::read(&text) {
+            Ok(node) => spelling::check(&node, schema.schema().unwrap().guide()).unwrap_err(),
+            Err(fault) => fault,
+        };
+        assert_eq!((fault.list().len(), fault.more(), POINTERS.get()), (20, 980, 20), "{item}");
+    }
+}
+
+#[tokio::test]
 async fn unknown_names_are_compared_with_known_ones_for_few_faults() {
     let properties: serde_json::Map<_, _> = (0..2000).map(|at| (format!("name{at}"), json!({}))).collect();
     let schema = json!({ "type": "object", "additionalProperties": false, "properties": properties });
