@@ -124,7 +124,7 @@ pub(crate) struct Call {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Give the call so many seconds in all, whatever the tool and the config say
+    /// Give the call so many seconds in all, from when its arguments are checked, whatever the tool and the config say
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 

@@ -27,9 +27,9 @@ impl<'a> Effort<'a> {
     /// A millisecond or so: what may be done where it is asked for.
     pub(crate) const AT_ONCE: Self = Self { steps: 1 << 21, stopped: None };
 
-    /// A few seconds, as long as the caller waits.
+    /// Half a second or so, as long as the caller waits.
     pub(crate) fn until(stopped: &'a Arc<AtomicBool>) -> Self {
-        Self { steps: 1 << 31, stopped: Some(stopped) }
+        Self { steps: 1 << 28, stopped: Some(stopped) }
     }
 }
 
