@@ -1,7 +1,6 @@
 //! A program that has plugins: it brings a tool of its own along, starts a plugin, guards both, and calls them.
 
-use std::future::ready;
-use std::pin::Pin;
+use std::{future::ready, pin::Pin};
 
 use lemon_host::{
     CallRequest, Class, Gate, Host, HostTool, PluginSpec, SessionOptions, TextCap, ToolCall, Verdict, guard,
@@ -17,7 +16,8 @@ impl Gate for Manners {
     }
 
     fn review<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
-        let rude = request.arguments.get().contains("blockhead");
+        // Read, not searched: JSON can write one name in many ways.
+        let rude = serde_json::from_str(request.arguments.get()).is_ok_and(|given: Value| given["name"] == "blockhead");
         Box::pin(ready(if rude { Verdict::block("be kind") } else { Verdict::Allow }))
     }
 }
@@ -44,9 +44,11 @@ async fn main() -> anyhow::Result<()> {
     for tool in session.tools() {
         println!("{} of {}", tool.name, tool.source);
     }
-    for (tool, arguments) in
-        [("count", r#"{"text": "lemon"}"#), ("hello", r#"{"name": "World"}"#), ("hello", r#"{"name": "blockhead"}"#)]
-    {
+    for (tool, arguments) in [
+        ("count", r#"{"text": "lemon"}"#),
+        ("hello", r#"{"name": "World"}"#),
+        ("hello", r#"{"name": "\u0062lockhead"}"#),
+    ] {
         match session.call(tool, arguments).cap(TextCap::new(60_000)).await {
             Ok(result) => result.texts().for_each(|text| println!("{}", text.block())),
             Err(error) => println!("{error}"),

@@ -110,8 +110,9 @@ Examples:
   lemon call add a=1 b=2
   echo '{\"name\": \"World\"}' | lemon call hello -
 
-Only the answer goes to stdout. A text in it that does not end with a newline
-gets one; --json has it as it is.")]
+Only the answer goes to stdout; progress shows on stderr where that is a
+terminal. A text in the answer that does not end with a newline gets one;
+--json has it as it is.")]
 pub(crate) struct Call {
     /// The tool's name, as `lemon tools` lists it
     pub(crate) tool: String,

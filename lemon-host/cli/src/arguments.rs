@@ -99,8 +99,13 @@ fn pairs(words: &[String]) -> Result<Arguments, Failure> {
 fn pair(word: &str) -> Result<Pair, Failure> {
     let shown = PluginText::new(word);
     let Some((key, value)) = word.split_once('=') else {
+        let why = if word.trim_start().starts_with('{') {
+            "a JSON object has to be the only argument"
+        } else {
+            "it is neither key=value nor a JSON object"
+        };
         return Err(usage(format!("`{}` is not an argument", shown.capped(80)))
-            .why("it is neither key=value nor a JSON object")
+            .why(why)
             .hint("write key=value, or key:=JSON, or one JSON object, or `-` to read it from stdin"));
     };
     let (key, json) = key.strip_suffix(':').map_or((key, false), |key| (key, true));

@@ -91,11 +91,16 @@ fn progress_line(tool: &str, note: &Progress) -> String {
     let amount = match note.total {
         Some(total) if total > 0.0 => {
             let percent = (note.progress / total * 100.0).clamp(0.0, 100.0);
-            format!(" {percent:3.0}% ({}/{total})", note.progress)
+            format!(" {percent:3.0}% ({}/{total})", rounded(note.progress))
         }
-        _ => format!(" {}", note.progress),
+        _ => format!(" {}", rounded(note.progress)),
     };
     format!("{}:{amount}{message}", errors::shown(tool))
+}
+
+/// Progress has to grow with each note, if by a trifle that nobody wants to read.
+fn rounded(progress: f64) -> f64 {
+    (progress * 1000.0).round() / 1000.0
 }
 
 /// The end of a partial result, which is what is new in it.
