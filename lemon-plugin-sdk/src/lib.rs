@@ -36,6 +36,7 @@ mod connection;
 mod context;
 mod definition;
 mod error;
+mod excerpt;
 mod host;
 mod output;
 mod plugin;

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::error::ServeError;
+use crate::excerpt::{NAME, REASON, excerpt};
 use crate::output::{IntoToolOutput, ToolOutput};
 use crate::schema;
 
@@ -252,17 +253,17 @@ fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let reason = reason(error.inner());
+        let path = excerpt(&path, NAME);
         if path == "." { format!("the arguments do not fit: {reason}") } else { format!("argument {path}: {reason}") }
     })
 }
 
-/// What serde says is wrong, without the place in a text that nobody wrote by hand.
+/// What serde says is wrong, without the place in a text that nobody wrote by hand, and with no more than the beginning
+/// of a value that it repeats.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+    let end = text.rfind(" at line ").unwrap_or(text.len());
+    excerpt(&text[..end], REASON).into_owned()
 }
 
 /// The result of a handler that panicked. Rust's panic hook has told of it on stderr.

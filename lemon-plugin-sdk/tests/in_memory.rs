@@ -76,6 +76,15 @@ async fn the_model_is_told_which_argument_does_not_fit() {
 }
 
 #[tokio::test]
+async fn what_does_not_fit_is_not_repeated_in_full() {
+    let client = plugin().tool("sum", "", sum).test_client().await.unwrap();
+    let result = client.call("sum", json!({"items": [{"value": "x".repeat(1 << 20)}]})).await.unwrap();
+    assert!(result.is_error());
+    assert!(result.text().starts_with(r#"argument items[0].value: invalid type: string "xxx"#));
+    assert!(result.text().len() < 1_000, "{} bytes", result.text().len());
+}
+
+#[tokio::test]
 async fn an_unknown_tool_and_arguments_that_are_no_object_are_errors_of_the_protocol() {
     let client = plugin().tool("sum", "", sum).test_client().await.unwrap();
     let Err(Error::Refused(error)) = client.call("gone", json!({})).await else { panic!() };

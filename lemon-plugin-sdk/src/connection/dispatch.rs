@@ -15,16 +15,19 @@ use super::Connection;
 use super::era::{CallParams, Era, ListParams, OnlyMeta};
 use super::message::{Empty, Marked, Notification, Refusal, ToolList, Version};
 use crate::context::{Call, Context, Level};
+use crate::excerpt::{NAME, REASON, excerpt};
 use crate::progress::Progress;
 
 /// What a dialect does not have.
 fn no_method(method: &str) -> ErrorObject {
-    ErrorObject { code: ErrorObject::METHOD_NOT_FOUND, message: format!("there is no method {method}"), data: None }
+    let message = format!("there is no method {}", excerpt(method, NAME));
+    ErrorObject { code: ErrorObject::METHOD_NOT_FOUND, message, data: None }
 }
 
 /// Params that can't be read.
 pub(super) fn bad_params(error: impl std::fmt::Display) -> ErrorObject {
-    ErrorObject { code: ErrorObject::INVALID_PARAMS, message: format!("unacceptable params: {error}"), data: None }
+    let message = format!("unacceptable params: {}", excerpt(&error.to_string(), REASON));
+    ErrorObject { code: ErrorObject::INVALID_PARAMS, message, data: None }
 }
 
 /// Reads params; absent ones are `{}`. A struct could be read from a JSON array too, which params never are.
@@ -68,7 +71,7 @@ impl Connection {
                 let mut id = TopLevelId::default();
                 id.feed(line);
                 if let Some(number) = id.get().filter(|_| !id.is_answer()) {
-                    let message = format!("the request is not acceptable: {fault}");
+                    let message = format!("the request is not acceptable: {}", excerpt(&fault.to_string(), REASON));
                     let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None };
                     self.refuse(&RequestId::Number(number), &error);
                 }
@@ -162,7 +165,7 @@ impl Connection {
         let Some(tool) = self.definition.tool(&name) else {
             return Err(ErrorObject {
                 code: ErrorObject::INVALID_PARAMS,
-                message: format!("there is no tool {name}"),
+                message: format!("there is no tool {}", excerpt(&name, NAME)),
                 data: Some(json!({ "kind": Kind::UnknownTool.as_str() })),
             });
         };

@@ -12,6 +12,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::context::Level;
+use crate::excerpt::{NAME, excerpt};
 
 /// The revision of MCP that has no handshake.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -99,6 +100,7 @@ impl Peer {
             .map(Cow::Owned)
             .map_err(|_| lacks("io.modelcontextprotocol/protocolVersion"))?;
         if version != MODERN {
+            let version = excerpt(&version, NAME);
             return Err(ErrorObject {
                 code: -32022,
                 message: format!("this server speaks {MODERN} without a handshake, and not {version}"),

@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use lemon_protocol::{ErrorObject, Kind, RequestId};
 use serde::Serialize;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Connection;
@@ -16,6 +17,7 @@ use super::era::Era;
 use super::message::{Answer, CallResult, Refusal, Version};
 use super::outbox::Unsent;
 use crate::context::Call;
+use crate::excerpt::{NAME, excerpt};
 use crate::output::ToolOutput;
 use crate::tool::{Running, panicked};
 
@@ -69,7 +71,11 @@ impl Connection {
         };
         if let Err(Unsent::TooLarge { bytes }) = self.outbox.push(&answer(&output), limit).await {
             let text = format!("the result has {bytes} bytes, more than the {limit} that a message may have");
-            let _ = self.outbox.push(&answer(&ToolOutput::error(text)), limit).await;
+            if let Err(Unsent::TooLarge { .. }) =
+                self.outbox.push(&answer(&ToolOutput::error(text.as_str())), limit).await
+            {
+                self.refuse(id, &ErrorObject::of(Kind::TooLarge, text));
+            }
         }
     }
 
@@ -120,7 +126,7 @@ impl Connection {
             Ok(()) => return true,
             Err(Untaken::SameId) => ErrorObject {
                 code: ErrorObject::INVALID_REQUEST,
-                message: format!("another request with the id {id} is in flight"),
+                message: format!("another request with the id {} is in flight", excerpt(&id.to_string(), NAME)),
                 data: None,
             },
             Err(Untaken::TooMany) => ErrorObject::of(Kind::Busy, "too many requests at once"),
@@ -138,7 +144,16 @@ impl Connection {
         }
     }
 
+    /// Answers with an error; with a shorter one if it does not fit, as whoever asked waits for it.
     pub(super) fn refuse(&self, id: &RequestId<'_>, error: &ErrorObject) {
-        let _ = self.outbox.push_now(&Refusal { jsonrpc: Version::V2, id: Some(id), error }, self.limit());
+        let limit = self.limit();
+        let refusal = |id, error| self.outbox.push_now(&Refusal { jsonrpc: Version::V2, id, error }, limit);
+        let Err(Unsent::TooLarge { .. }) = refusal(Some(id), error) else { return };
+        let data = error.kind().map(|kind| json!({ "kind": kind.as_str() }));
+        let short = ErrorObject { code: error.code, message: excerpt(&error.message, NAME).into_owned(), data };
+        if let Err(Unsent::TooLarge { .. }) = refusal(Some(id), &short) {
+            // The id itself is longer than what the other side reads.
+            let _ = refusal(None, &short);
+        }
     }
 }

@@ -34,6 +34,7 @@ fn main() {
             two_hundred_calls_at_once_are_all_answered,
             twenty_thousand_calls_in_one_go_are_not_too_many,
             megabytes_pass_in_both_directions,
+            what_is_refused_is_answered_however_long_its_words_are,
             a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answered,
             lines_that_are_no_messages_are_dropped,
             a_broken_request_is_refused_under_its_id_where_that_can_be_read,

@@ -69,6 +69,28 @@ pub(crate) fn megabytes_pass_in_both_directions() {
     assert!(text(&answer).contains("more than the 10485760"));
 }
 
+pub(crate) fn what_is_refused_is_answered_however_long_its_words_are() {
+    let mut process = Process::start();
+    let long = "é".repeat(6 << 20);
+    let refused = |process: &mut Process, params: serde_json::Value, method: &str| {
+        let answer = process.ask(method, params);
+        let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("no error"));
+        assert!(message.len() < 1_000, "{} bytes", message.len());
+        answer["error"]["code"].clone()
+    };
+    assert_eq!(refused(&mut process, json!({"name": long}), "tools/call"), -32602);
+    assert_eq!(refused(&mut process, json!({"name": 1, "arguments": long}), "tools/call"), -32602);
+    assert_eq!(refused(&mut process, json!({}), &long), -32601);
+    assert_eq!(refused(&mut process, json!({"level": long}), "logging/setLevel"), -32602);
+    // With an id that leaves no room for an error in the same line, the error comes without it.
+    let id = "i".repeat((10 << 20) - 60);
+    process.send(id.as_str(), "ping", json!({}));
+    assert!(process.next()["id"] == id.as_str());
+    process.send(id.as_str(), "nothing", json!({}));
+    let answer = process.next();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(null), &json!(-32601)));
+}
+
 pub(crate) fn a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answered() {
     let mut process = Process::start();
     process.call(1, "echo", json!({"text": "x".repeat(16 << 20)}));
