@@ -88,8 +88,12 @@ pub(crate) async fn serve(
         let read = tokio::select! {
             biased;
             () = ending.token.cancelled() => break Ok(()),
-            // Nobody reads the answers any more, or there are far too many.
+            // Nobody reads the answers any more.
             _ = &mut writer => break Ok(()),
+            () = connection.outbox.overflown() => {
+                writer.abort();
+                break Ok(());
+            }
             read = input.read(&mut buffer) => read,
         };
         match read {

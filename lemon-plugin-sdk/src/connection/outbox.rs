@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// Above this, answers wait and what may be lost is dropped.
 const SOFT: usize = 8 << 20;
@@ -25,6 +26,8 @@ pub(crate) struct Outbox {
     filled: Notify,
     /// There is room again.
     drained: Notify,
+    /// The peer has left far too much unread.
+    overflown: CancellationToken,
 }
 
 #[derive(Default)]
@@ -54,7 +57,8 @@ impl Default for Outbox {
 
 impl Outbox {
     fn bounded(soft: usize, hard: usize) -> Self {
-        Self { waiting: Mutex::default(), soft, hard, filled: Notify::new(), drained: Notify::new() }
+        let (filled, drained) = (Notify::new(), Notify::new());
+        Self { waiting: Mutex::default(), soft, hard, filled, drained, overflown: CancellationToken::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -79,13 +83,20 @@ impl Outbox {
         self.add(message, limit, self.soft)
     }
 
-    /// Adds a message that can't wait. The connection is closed when the peer has left far too much unread.
+    /// Adds a message that can't wait. When the peer has left far too much unread, the outbox is closed, and whoever
+    /// waits for [`overflown`](Self::overflown) ends the connection: the writer is stuck, and can't.
     pub(crate) fn push_now(&self, message: &impl Serialize, limit: usize) -> Result<(), Unsent> {
         let outcome = self.add(message, limit, self.hard);
         if outcome == Err(Unsent::Full) {
             self.close();
+            self.overflown.cancel();
         }
         outcome
+    }
+
+    /// Waits until the peer has left far too much unread. What waits to be written has no reader then.
+    pub(crate) async fn overflown(&self) {
+        self.overflown.cancelled().await;
     }
 
     fn add(&self, message: &impl Serialize, limit: usize, room: usize) -> Result<(), Unsent> {
@@ -191,12 +202,13 @@ mod tests {
         writer.await.unwrap().unwrap();
     }
 
-    #[test]
-    fn a_peer_that_reads_nothing_ends_the_connection() {
+    #[tokio::test]
+    async fn a_peer_that_reads_nothing_ends_the_connection() {
         let outbox = Outbox::bounded(1_000, 10_000);
         let large = "x".repeat(10_000);
         outbox.try_push(&large, NO_LIMIT).unwrap();
         assert_eq!(outbox.push_now(&"pong", NO_LIMIT), Err(Unsent::Full));
         assert_eq!(outbox.push_now(&"pong", NO_LIMIT), Err(Unsent::Closed));
+        outbox.overflown().await;
     }
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::process::{Process, command, text};
+use crate::process::{Process, command, ended, text};
 
 pub(crate) fn the_end_of_the_input_ends_the_plugin() {
     let ended = Process::start().end();
@@ -78,8 +78,19 @@ pub(crate) fn an_output_that_nobody_reads_any_more_ends_the_plugin() {
     for _ in 0..2 {
         let _ = std::io::Write::write_all(&mut input, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
     }
-    assert!(child.wait().unwrap().success());
+    assert!(ended(&mut child).success());
     drop(input);
+}
+
+pub(crate) fn an_output_that_is_open_but_never_read_ends_the_plugin() {
+    let mut child = command().spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let id = "i".repeat(1 << 20);
+    let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string() + "\n";
+    // Each is answered with as many bytes. Writing fails once the plugin is gone.
+    let refused = (0..200).find(|_| std::io::Write::write_all(&mut input, ping.as_bytes()).is_err());
+    assert!(refused.is_some(), "it reads for ever");
+    assert!(ended(&mut child).success());
 }
 
 pub(crate) fn what_is_wrong_with_the_plugin_is_told_on_stderr() {

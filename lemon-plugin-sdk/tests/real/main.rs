@@ -49,6 +49,7 @@ fn main() {
             sigterm_ends_a_plugin_whose_only_thread_is_blocked,
             the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open,
             an_output_that_nobody_reads_any_more_ends_the_plugin,
+            an_output_that_is_open_but_never_read_ends_the_plugin,
             what_is_wrong_with_the_plugin_is_told_on_stderr;
         asks:
             after_a_gap_the_state_is_read_anew,

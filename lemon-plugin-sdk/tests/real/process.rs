@@ -97,17 +97,7 @@ impl Process {
 
     /// Waits for the end without closing anything.
     pub(crate) fn wait(mut self) -> Ended {
-        let start = Instant::now();
-        let status = loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => break status,
-                None if start.elapsed() > PATIENCE => {
-                    self.child.kill().unwrap();
-                    panic!("it did not end");
-                }
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
+        let status = ended(&mut self.child);
         self.readers.into_iter().for_each(|reader| reader.join().unwrap());
         let messages = self.lines.iter().map(|line| serde_json::from_str(&line).unwrap()).collect();
         Ended { status, messages, stderr: self.stderr.iter().map(|line| line + "\n").collect() }
@@ -117,6 +107,22 @@ impl Process {
     pub(crate) fn end(mut self) -> Ended {
         self.close_input();
         self.wait()
+    }
+}
+
+/// Waits for the end of a process that ought to end by itself.
+pub(crate) fn ended(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        match child.try_wait().unwrap() {
+            Some(status) => return status,
+            None if start.elapsed() > PATIENCE => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("it did not end");
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use serde_json::json;
 
-use crate::process::{Process, command, text};
+use crate::process::{Process, command, ended, text};
 
 pub(crate) fn what_is_printed_goes_to_stderr_and_not_between_messages() {
     let mut process = Process::start();
@@ -155,7 +155,7 @@ pub(crate) fn streams_may_be_sockets_or_files() {
     let mut read = String::new();
     ours.read_to_string(&mut read).unwrap();
     assert_eq!(read, answer);
-    assert!(child.wait().unwrap().success());
+    assert!(ended(&mut child).success());
 
     let (mut input, mut output) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
     input.write_all(request.as_bytes()).unwrap();
