@@ -14,7 +14,7 @@ use lemon_protocol::HostProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
-use super::host::HostDeath;
+use super::host::{Ancestors, HostDeath};
 
 /// How long after the end of its input or of the host the process is gone, whatever its handlers do.
 const LAST_MOMENT: Duration = Duration::from_millis(1_900);
@@ -32,6 +32,8 @@ pub(crate) struct Watch {
 pub(crate) struct HostTeller {
     host: mpsc::SyncSender<HostDeath>,
     wake: UnixStream,
+    /// As they were at the start, when the host was most likely still alive.
+    ancestors: Ancestors,
 }
 
 impl Watch {
@@ -43,7 +45,7 @@ impl Watch {
         let signal = signal_hook::low_level::pipe::register(signal_hook::consts::SIGTERM, terminate)?;
         let thread = Thread { input_end, terminated, woken, told, host: None, ending: ending.clone() };
         std::thread::Builder::new().name("lemon-watch".to_owned()).stack_size(128 * 1024).spawn(|| thread.run())?;
-        Ok(Self { ending, tell: HostTeller { host, wake }, signal })
+        Ok(Self { ending, tell: HostTeller { host, wake, ancestors: Ancestors::look() }, signal })
     }
 
     /// Cancelled by a signal or the host's death; the end of the input is noticed by who reads it.
@@ -53,7 +55,8 @@ impl Watch {
 
     /// Takes the host's process from its offer.
     pub(crate) fn host_teller(&self) -> io::Result<HostTeller> {
-        Ok(HostTeller { host: self.tell.host.clone(), wake: self.tell.wake.try_clone()? })
+        let HostTeller { host, wake, ancestors } = &self.tell;
+        Ok(HostTeller { host: host.clone(), wake: wake.try_clone()?, ancestors: ancestors.clone() })
     }
 }
 
@@ -66,10 +69,10 @@ impl Drop for Watch {
 }
 
 impl HostTeller {
-    /// Looks the host up here and not on the thread: until its `initialize` is answered, it lives. There is one host
-    /// for the life of the process: what comes after the first changes nothing.
+    /// Looks the host up here and not on the thread: until its `initialize` is answered, it most likely lives. There is
+    /// one host for the life of the process: what comes after the first changes nothing.
     pub(crate) fn tell(&self, host: &HostProcess) {
-        if let Some(death) = HostDeath::of(host)
+        if let Some(death) = HostDeath::of(host, &self.ancestors)
             && self.host.try_send(death).is_ok()
         {
             let _ = (&self.wake).write(&[0]);

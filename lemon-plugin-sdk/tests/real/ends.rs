@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::process::{Process, command, ended, text};
+use crate::process::{AS_PLUGIN, Process, command, ended, initialize_by, start_time, text};
 
 pub(crate) fn the_end_of_the_input_ends_the_plugin() {
     let ended = Process::start().end();
@@ -68,6 +68,36 @@ pub(crate) fn the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open()
     host.wait().unwrap();
     // This test holds the pipe, as a process that the host left behind would.
     assert!(process.wait().status.success());
+}
+
+pub(crate) fn a_host_that_died_before_its_offer_was_read_ends_the_plugin() {
+    // A shell is the host, and starts the plugin on its own streams. What runs in the background has no input of its
+    // own but for the copy.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"exec 3<&0; "$0" <&3 3<&- & exec sleep 1000 >/dev/null 2>&1"#]);
+    shell.arg(std::env::current_exe().unwrap()).env(AS_PLUGIN, "1");
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut host = Process::of(shell);
+    host.ask("ping", json!({}));
+    let pid: u32 = host.pid().parse().unwrap();
+    let process = json!({"pid": pid, "startTime": start_time(pid)});
+    host.kill();
+    host.send(1, "initialize", initialize_by(Some(process)));
+    // This test holds the input open. The output ends with the plugin, which has it from the shell.
+    while host.try_next().is_some() {}
+}
+
+pub(crate) fn a_host_that_can_not_be_seen_does_not_end_the_plugin() {
+    let mut child = Command::new("true").spawn().unwrap();
+    let process = json!({"pid": child.id(), "startTime": start_time(child.id())});
+    child.wait().unwrap();
+    let mut plugin = Process::start();
+    // It never was among those that started the plugin: it may be one of another machine.
+    plugin.ask("initialize", initialize_by(Some(process)));
+    for _ in 0..3 {
+        plugin.ask("ping", json!({}));
+    }
+    assert!(plugin.end().status.success());
 }
 
 pub(crate) fn an_output_that_nobody_reads_any_more_ends_the_plugin() {

@@ -48,6 +48,8 @@ fn main() {
             sigterm_ends_the_plugin,
             sigterm_ends_a_plugin_whose_only_thread_is_blocked,
             the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open,
+            a_host_that_died_before_its_offer_was_read_ends_the_plugin,
+            a_host_that_can_not_be_seen_does_not_end_the_plugin,
             an_output_that_nobody_reads_any_more_ends_the_plugin,
             an_output_that_is_open_but_never_read_ends_the_plugin,
             what_is_wrong_with_the_plugin_is_told_on_stderr;

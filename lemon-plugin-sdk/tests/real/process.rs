@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,15 @@ impl Process {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
+    /// The next message; none at the end of the output.
+    pub(crate) fn try_next(&self) -> Option<Value> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => Some(serde_json::from_str(&line).unwrap()),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("neither a message nor the end"),
+        }
+    }
+
     /// Sends a request and takes its answer, which must be the next message.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.send("ask", method, params);
@@ -89,6 +98,11 @@ impl Process {
 
     pub(crate) fn pid(&self) -> String {
         self.child.id().to_string()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     pub(crate) fn close_input(&mut self) {
@@ -149,9 +163,13 @@ fn follow(stream: impl Read + Send + 'static) -> (Receiver<String>, JoinHandle<(
 
 /// The params of `initialize`, with an offer if a host's process is given.
 pub(crate) fn initialize(host: Option<u32>) -> Value {
+    initialize_by(host.map(|pid| json!({"pid": pid, "startTime": start_time(pid)})))
+}
+
+/// The same, with the process as the offer has it.
+pub(crate) fn initialize_by(host: Option<Value>) -> Value {
     let mut capabilities = json!({});
-    if let Some(pid) = host {
-        let process = json!({"pid": pid, "startTime": start_time(pid)});
+    if let Some(process) = host {
         let offer = json!({"versions": ["1.0"], "methods": [], "maxMessageBytes": 16 << 20, "process": process});
         capabilities = json!({"experimental": {"dev.lemon/plugin": offer}, "extensions": {"dev.lemon/plugin": {}}});
     }
@@ -159,7 +177,7 @@ pub(crate) fn initialize(host: Option<u32>) -> Value {
     json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client})
 }
 
-fn start_time(pid: u32) -> Option<u64> {
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
