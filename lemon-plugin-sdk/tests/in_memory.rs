@@ -2,7 +2,7 @@
 
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lemon_plugin_sdk::testing::{Client, Error};
@@ -435,23 +435,60 @@ async fn a_result_that_is_too_large_says_so_and_the_connection_goes_on() {
     assert_eq!(client.call("large", json!({"bytes": 9_000})).await.unwrap().text().len(), 9_000);
 }
 
-#[tokio::test]
-async fn shutdown_lets_the_plugin_put_things_away_once_and_takes_no_new_calls() {
-    let count = Arc::new(AtomicU32::new(0));
-    let plugin = with(async |_: Context| ()).on_shutdown({
-        let count = count.clone();
-        move || {
-            count.fetch_add(1, Ordering::SeqCst);
-            std::future::ready(())
-        }
-    });
+/// A plugin that says what it does at its end; the words end when the plugin is gone.
+fn with_words() -> (Plugin, mpsc::Receiver<&'static str>) {
+    let (sender, words) = mpsc::channel(8);
+    let plugin = with(async |_: Context| ())
+        .cancel_grace(Duration::ZERO)
+        .on_shutdown(|| -> std::future::Ready<()> { panic!("before there is a future") })
+        .on_shutdown(move || {
+            let sender = sender.clone();
+            async move {
+                let _ = sender.send("begins").await;
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                let _ = sender.send("ends").await;
+            }
+        });
+    (plugin, words)
+}
+
+async fn all(mut words: mpsc::Receiver<&'static str>) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    while let Some(word) = words.recv().await {
+        all.push(word);
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_shutdown_only_pings_are_answered_and_what_is_put_away_is_put_away_once() {
+    let (plugin, words) = with_words();
     let client = plugin.test_client().await.unwrap();
     client.request("lemon/shutdown", json!({"reason": "exit"})).await.unwrap();
     assert_eq!(client.call("tool", json!({})).await.unwrap_err().kind(), Some(Kind::ShuttingDown));
     client.request("ping", json!({})).await.unwrap();
-    let client = with(async |_: Context| ()).test_client().await.unwrap();
-    client.shutdown().await.unwrap();
-    assert_eq!(count.load(Ordering::SeqCst), 1);
+    drop(client);
+    assert_eq!(all(words).await, ["begins", "ends"]);
+
+    let (plugin, words) = with_words();
+    plugin.test_client().await.unwrap().shutdown().await.unwrap();
+    assert_eq!(all(words).await, ["begins", "ends"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_input_that_ends_during_a_shutdown_does_not_disturb_it() {
+    let (plugin, mut words) = with_words();
+    let client = plugin.test_client().await.unwrap();
+    tokio::select! {
+        _ = client.request("lemon/shutdown", json!({"reason": "exit"})) => panic!("it is not over"),
+        word = words.recv() => assert_eq!(word, Some("begins")),
+    }
+    drop(client);
+    assert_eq!(all(words).await, ["ends"]);
+
+    let (plugin, words) = with_words();
+    drop(plugin.test_client().await.unwrap());
+    assert_eq!(all(words).await, ["begins", "ends"], "without a shutdown too");
 }
 
 #[tokio::test]

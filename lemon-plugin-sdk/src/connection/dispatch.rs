@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Connection;
 use super::era::{CallParams, Era, ListParams, OnlyMeta};
 use super::message::{Empty, Marked, Notification, Refusal, ToolList, Version};
+use super::running::Patience;
 use crate::context::{Call, Context, Level};
 use crate::excerpt::{NAME, REASON, excerpt};
 use crate::progress::Progress;
@@ -128,9 +129,9 @@ impl Connection {
             (method::SHUTDOWN, Era::Lemon) => {
                 read::<ShutdownParams>(params)?;
                 self.peer().shutting_down = true;
-                let connection = self.clone();
-                self.spawn_request(id.clone().into_owned(), era, async move {
-                    connection.put_away().await;
+                let put_away = self.put_away();
+                self.spawn_request(id.clone().into_owned(), era, Patience::ToTheEnd, async move {
+                    put_away.await;
                     Ok(())
                 });
             }
@@ -206,7 +207,7 @@ impl Connection {
         let params: ConfigureParams = read(params)?;
         let values = serde_json::Value::Object(params.values).to_string();
         let connection = self.clone();
-        self.spawn_request(id.clone().into_owned(), Era::Lemon, async move {
+        self.spawn_request(id.clone().into_owned(), Era::Lemon, Patience::Grace, async move {
             let Some(declared) = &connection.definition.config else { return Ok(()) };
             connection.config.configure(declared, &values).await.map_err(|error| {
                 let data = json!({ "pointer": error.pointer() }).as_object().cloned().unwrap_or_default();

@@ -13,6 +13,7 @@ mod pending;
 mod running;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -54,7 +55,14 @@ pub(crate) struct Connection {
     abandon: CancellationToken,
     /// Told of the host's process, to watch it.
     host_process: Option<HostTeller>,
-    put_away: tokio::sync::OnceCell<()>,
+    put_away: PutAway,
+}
+
+/// What the plugin does before its end: one task, which nobody drops.
+#[derive(Default)]
+struct PutAway {
+    started: AtomicBool,
+    done: CancellationToken,
 }
 
 /// How a connection is told to end, by a signal for example.
@@ -132,7 +140,7 @@ impl Connection {
             tasks: TaskTracker::new(),
             abandon: CancellationToken::new(),
             host_process,
-            put_away: tokio::sync::OnceCell::new(),
+            put_away: PutAway::default(),
         }
     }
 
@@ -141,10 +149,8 @@ impl Connection {
         self.calls.stop_all();
         self.pending.close();
         self.sessions.close_all();
-        self.tasks.spawn({
-            let connection = self.clone();
-            async move { connection.put_away().await }
-        });
+        // The task that it starts is one of those that are waited for.
+        drop(self.put_away());
         self.tasks.close();
         let _ = tokio::time::timeout(GRACE, self.tasks.wait()).await;
         self.abandon.cancel();
@@ -153,14 +159,20 @@ impl Connection {
         self.outbox.close();
     }
 
-    /// Runs what the plugin wants to do before its end, once.
-    async fn put_away(&self) {
-        let run = async {
-            for handler in &self.definition.on_shutdown {
-                running::caught(handler()).await.ok();
-            }
-        };
-        self.put_away.get_or_init(|| run).await;
+    /// Starts what the plugin wants to do before its end, if that has not started, and gives what waits for it. It is a
+    /// task of its own: whoever waits may go, and it still runs once and to its end.
+    fn put_away(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
+        let done = self.put_away.done.clone();
+        if !self.put_away.started.swap(true, Ordering::Relaxed) {
+            let (connection, done) = (self.clone(), done.clone().drop_guard());
+            self.tasks.spawn(async move {
+                for handler in &connection.definition.on_shutdown {
+                    running::caught(async { handler().await }).await.ok();
+                }
+                drop(done);
+            });
+        }
+        done.cancelled_owned()
     }
 
     fn peer(&self) -> MutexGuard<'_, Peer> {

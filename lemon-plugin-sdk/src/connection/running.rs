@@ -32,6 +32,15 @@ pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn An
     .await
 }
 
+/// How long a handler that was told to stop may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// As long as the plugin says for its handlers.
+    Grace,
+    /// Until the plugin is gone, as what it does can't be stopped, or must not be.
+    ToTheEnd,
+}
+
 impl Connection {
     /// Runs a handler to its end and answers its call.
     pub(super) async fn run(self: Arc<Self>, call: Arc<Call>, handler: Running) {
@@ -39,7 +48,7 @@ impl Connection {
         let output = tokio::select! {
             biased;
             output = caught(handler) => Some(output.unwrap_or_else(|panic| panicked(&*panic))),
-            () = self.abandoned(&call.token) => None,
+            () = self.abandoned(&call.token, Patience::Grace) => None,
         };
         match self.calls.settle(&call.id) {
             Owed::Answer => {
@@ -80,7 +89,7 @@ impl Connection {
     }
 
     /// Works on a request other than a call. It is cancelled like one: its future is dropped.
-    pub(super) fn spawn_request<F>(self: &Arc<Self>, id: RequestId<'static>, era: Era, work: F)
+    pub(super) fn spawn_request<F>(self: &Arc<Self>, id: RequestId<'static>, era: Era, patience: Patience, work: F)
     where
         F: Future<Output = Result<(), ErrorObject>> + Send + 'static,
     {
@@ -95,7 +104,7 @@ impl Connection {
                 outcome = caught(work) => outcome.unwrap_or_else(|_| {
                     Err(ErrorObject { code: ErrorObject::INTERNAL, message: "the plugin panicked".into(), data: None })
                 }),
-                () = connection.abandoned(&token) => {
+                () = connection.abandoned(&token, patience) => {
                     Err(ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end"))
                 }
             };
@@ -111,7 +120,10 @@ impl Connection {
     }
 
     /// Until a handler that was told to stop has had its time for it.
-    async fn abandoned(&self, token: &CancellationToken) {
+    async fn abandoned(&self, token: &CancellationToken, patience: Patience) {
+        if patience == Patience::ToTheEnd {
+            return self.abandon.cancelled().await;
+        }
         token.cancelled().await;
         tokio::select! {
             () = tokio::time::sleep(self.definition.cancel_grace) => {}
