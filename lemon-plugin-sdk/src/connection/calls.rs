@@ -9,6 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lemon_protocol::RequestId;
 use tokio_util::sync::CancellationToken;
 
+use super::outbox::Unsent;
+
 /// Requests at once; a Lemon host sends at most 64.
 const MOST: usize = 4096;
 
@@ -71,6 +73,25 @@ impl Calls {
         }
     }
 
+    /// Sends what a request is answered with and takes it out, unless its cancellation was read, which can't happen
+    /// meanwhile. While there is no room for the answer the request stays.
+    ///
+    /// # Errors
+    /// It was not sent; the request stays for another try if that may help.
+    pub(crate) fn settle_with(
+        &self,
+        id: &RequestId<'static>,
+        send: impl FnOnce() -> Result<(), Unsent>,
+    ) -> Result<Owed, Unsent> {
+        let mut in_flight = self.lock();
+        let owed = in_flight.get(id).is_some_and(|entry| !entry.cancelled);
+        let outcome = if owed { send().map(|()| Owed::Answer) } else { Ok(Owed::Nothing) };
+        if !matches!(outcome, Err(Unsent::Full | Unsent::TooLarge { .. })) {
+            in_flight.remove(id);
+        }
+        outcome
+    }
+
     /// Takes a request out, at its end.
     pub(crate) fn settle(&self, id: &RequestId<'static>) -> Owed {
         match self.lock().remove(id) {
@@ -89,6 +110,18 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_waits_for_room_can_still_be_cancelled() {
+        let (calls, id) = (Calls::default(), RequestId::Number(1));
+        calls.insert(id.clone(), CancellationToken::new()).unwrap();
+        assert_eq!(calls.settle_with(&id, || Err(Unsent::Full)), Err(Unsent::Full));
+        calls.cancel(&id);
+        assert_eq!(calls.settle_with(&id, || panic!("it is sent")), Ok(Owed::Nothing));
+        calls.insert(id.clone(), CancellationToken::new()).unwrap();
+        assert_eq!(calls.settle_with(&id, || Ok(())), Ok(Owed::Answer));
+        assert_eq!(calls.settle(&id), Owed::Nothing);
+    }
 
     #[test]
     fn a_cancelled_request_is_owed_no_answer() {

@@ -4,11 +4,13 @@
 //! may be lost (progress, logs) is dropped when there is none. A peer that reads nothing at all ends the connection.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio_util::sync::CancellationToken;
 
 /// Above this, answers wait and what may be lost is dropped.
@@ -26,6 +28,8 @@ pub(crate) struct Outbox {
     filled: Notify,
     /// There is room again.
     drained: Notify,
+    /// Bytes of answers that wait for room.
+    held: AtomicUsize,
     /// The peer has left far too much unread.
     overflown: CancellationToken,
 }
@@ -58,24 +62,31 @@ impl Default for Outbox {
 impl Outbox {
     fn bounded(soft: usize, hard: usize) -> Self {
         let (filled, drained) = (Notify::new(), Notify::new());
-        Self { waiting: Mutex::default(), soft, hard, filled, drained, overflown: CancellationToken::new() }
+        let (held, overflown) = (AtomicUsize::new(0), CancellationToken::new());
+        Self { waiting: Mutex::default(), soft, hard, filled, drained, held, overflown }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an answer, once there is room.
-    pub(crate) async fn push(&self, message: &impl Serialize, limit: usize) -> Result<(), Unsent> {
-        loop {
-            let drained = self.drained.notified();
-            tokio::pin!(drained);
-            drained.as_mut().enable();
-            match self.try_push(message, limit) {
-                Err(Unsent::Full) => drained.await,
-                outcome => return outcome,
-            }
-        }
+    /// What ends when there is room again. Enable it before a try, so that room that is made meanwhile is noticed.
+    pub(crate) fn drained(&self) -> Notified<'_> {
+        self.drained.notified()
+    }
+
+    /// Counts an answer that waits for room as long as it does.
+    pub(crate) fn hold(&self, message: &impl Serialize) -> Held<'_> {
+        let mut counter = Counter(0);
+        // What can't be written is not held either.
+        let _ = serde_json::to_writer(&mut counter, message);
+        self.held.fetch_add(counter.0, Ordering::Relaxed);
+        Held { outbox: self, bytes: counter.0 }
+    }
+
+    /// Whether so many bytes of answers wait for room that nothing should be begun that adds to them.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > self.hard
     }
 
     /// Adds a message if there is room.
@@ -160,6 +171,31 @@ impl Outbox {
     }
 }
 
+/// An answer that waits for room.
+pub(crate) struct Held<'a> {
+    outbox: &'a Outbox,
+    bytes: usize,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.outbox.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,16 +214,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_wait_for_room_and_what_may_be_lost_is_dropped() {
+    async fn room_is_told_of_and_what_may_be_lost_is_dropped() {
         let outbox = std::sync::Arc::new(Outbox::bounded(1_000, 10_000));
         let large = "x".repeat(1_000);
-        outbox.push(&large, NO_LIMIT).await.unwrap();
+        outbox.try_push(&large, NO_LIMIT).unwrap();
         assert_eq!(outbox.try_push(&"progress", NO_LIMIT), Err(Unsent::Full));
         outbox.push_now(&"pong", NO_LIMIT).unwrap();
-        let answer = tokio::spawn({
-            let outbox = outbox.clone();
-            async move { outbox.push(&"answer", NO_LIMIT).await }
-        });
+        let mut drained = Box::pin(outbox.drained());
+        drained.as_mut().enable();
         let (reads, writes) = tokio::io::duplex(64);
         let writer = tokio::spawn({
             let outbox = outbox.clone();
@@ -196,10 +230,20 @@ mod tests {
         let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(reads));
         assert_eq!(lines.next_line().await.unwrap().unwrap().len(), 1_002);
         assert_eq!(lines.next_line().await.unwrap().unwrap(), "\"pong\"");
+        drained.await;
+        outbox.try_push(&"answer", NO_LIMIT).unwrap();
         assert_eq!(lines.next_line().await.unwrap().unwrap(), "\"answer\"");
-        answer.await.unwrap().unwrap();
         outbox.close();
         writer.await.unwrap().unwrap();
+    }
+
+    #[test]
+    fn answers_that_wait_count_until_they_do_not() {
+        let outbox = Outbox::bounded(1_000, 10_000);
+        let held = outbox.hold(&"x".repeat(10_000));
+        assert!(outbox.is_crowded());
+        drop(held);
+        assert!(!outbox.is_crowded());
     }
 
     #[tokio::test]

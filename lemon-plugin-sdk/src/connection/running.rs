@@ -50,42 +50,64 @@ impl Connection {
             output = caught(handler) => Some(output.unwrap_or_else(|panic| panicked(&*panic))),
             () = self.abandoned(&call.token, Patience::Grace) => None,
         };
-        match self.calls.settle(&call.id) {
-            Owed::Answer => {
-                if let Some(progress) = &call.progress {
-                    progress.flush(&call);
+        // Whatever was told on the way goes before the answer.
+        if let Some(progress) = &call.progress {
+            progress.flush(&call);
+        }
+        call.finish();
+        let owed = match output {
+            Some(output) => self.answer_call(&call, output).await,
+            None => self.settle(&call.id, || {
+                self.refuse(&call.id, &ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end"));
+            }),
+        };
+        if owed == Owed::Nothing && call.era == Era::Lemon {
+            self.settled(&call.id);
+        }
+    }
+
+    /// Answers a call with what its handler gave, once there is room for it, unless it is cancelled until then.
+    async fn answer_call(&self, call: &Call, mut output: ToolOutput) -> Owed {
+        let (id, limit) = (&call.id, self.limit());
+        let (mut held, mut shortened, mut told) = (None, false, false);
+        loop {
+            let mut drained = pin!(self.outbox.drained());
+            drained.as_mut().enable();
+            match self.calls.settle_with(id, || self.outbox.try_push(&self.call_answer(call, &output), limit)) {
+                Ok(owed) => return owed,
+                // Nothing is written any more.
+                Err(Unsent::Closed) => return Owed::Answer,
+                Err(Unsent::TooLarge { bytes }) => {
+                    let text = format!("the result has {bytes} bytes, more than the {limit} that a message may have");
+                    if shortened {
+                        return self.settle(id, || self.refuse(id, &ErrorObject::of(Kind::TooLarge, text)));
+                    }
+                    (output, held, shortened) = (ToolOutput::error(text), None, true);
                 }
-                call.finish();
-                match output {
-                    Some(output) => self.answer_call(&call.id, call.era, output).await,
-                    None => self.refuse(&call.id, &ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end")),
-                }
-            }
-            Owed::Nothing => {
-                call.finish();
-                if call.era == Era::Lemon {
-                    self.settled(&call.id);
+                Err(Unsent::Full) => {
+                    held.get_or_insert_with(|| self.outbox.hold(&self.call_answer(call, &output)));
+                    tokio::select! {
+                        () = drained => {}
+                        // The end of the plugin cancels too, and the answer is still owed then.
+                        () = call.token.cancelled(), if !told => told = true,
+                    }
                 }
             }
         }
     }
 
-    /// Answers a call with what its handler gave.
-    pub(super) async fn answer_call(&self, id: &RequestId<'static>, era: Era, output: ToolOutput) {
-        let limit = self.limit();
-        let server_info = &self.definition.server_info;
-        let answer = |output| {
-            let result = CallResult::of(output, era, server_info);
-            Answer { jsonrpc: Version::V2, id, result }
-        };
-        if let Err(Unsent::TooLarge { bytes }) = self.outbox.push(&answer(&output), limit).await {
-            let text = format!("the result has {bytes} bytes, more than the {limit} that a message may have");
-            if let Err(Unsent::TooLarge { .. }) =
-                self.outbox.push(&answer(&ToolOutput::error(text.as_str())), limit).await
-            {
-                self.refuse(id, &ErrorObject::of(Kind::TooLarge, text));
-            }
-        }
+    fn call_answer<'a>(&'a self, call: &'a Call, output: &'a ToolOutput) -> Answer<'a, CallResult<'a>> {
+        let result = CallResult::of(output, call.era, &self.definition.server_info);
+        Answer { jsonrpc: Version::V2, id: &call.id, result }
+    }
+
+    /// Ends a request with an answer that needs no room, unless its cancellation was read.
+    fn settle(&self, id: &RequestId<'static>, answer: impl FnOnce()) -> Owed {
+        let sent = self.calls.settle_with(id, || {
+            answer();
+            Ok(())
+        });
+        sent.unwrap_or(Owed::Nothing)
     }
 
     /// Works on a request other than a call. It is cancelled like one: its future is dropped.
@@ -108,13 +130,12 @@ impl Connection {
                     Err(ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end"))
                 }
             };
-            match connection.calls.settle(&id) {
-                Owed::Answer => match outcome {
-                    Ok(()) => connection.answer(&id, super::message::Empty {}),
-                    Err(error) => connection.refuse(&id, &error),
-                },
-                Owed::Nothing if era == Era::Lemon => connection.settled(&id),
-                Owed::Nothing => {}
+            let owed = connection.settle(&id, || match outcome {
+                Ok(()) => connection.answer(&id, super::message::Empty {}),
+                Err(error) => connection.refuse(&id, &error),
+            });
+            if owed == Owed::Nothing && era == Era::Lemon {
+                connection.settled(&id);
             }
         });
     }
@@ -134,6 +155,10 @@ impl Connection {
     /// Takes a request in hand; else it is refused.
     pub(super) fn take(&self, id: &RequestId<'static>, token: &CancellationToken) -> bool {
         use super::calls::Untaken;
+        if self.outbox.is_crowded() {
+            self.refuse(id, &ErrorObject::of(Kind::Busy, "too many answers wait to be read"));
+            return false;
+        }
         let problem = match self.calls.insert(id.clone(), token.clone()) {
             Ok(()) => return true,
             Err(Untaken::SameId) => ErrorObject {

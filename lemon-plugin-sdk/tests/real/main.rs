@@ -34,6 +34,8 @@ fn main() {
             two_hundred_calls_at_once_are_all_answered,
             twenty_thousand_calls_in_one_go_are_not_too_many,
             megabytes_pass_in_both_directions,
+            a_call_that_is_cancelled_while_its_answer_waits_for_room_is_not_answered,
+            calls_are_refused_while_megabytes_of_answers_are_not_read,
             what_is_refused_is_answered_however_long_its_words_are,
             a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answered,
             lines_that_are_no_messages_are_dropped,

@@ -32,12 +32,24 @@ impl Process {
         Self::of(command())
     }
 
-    pub(crate) fn of(mut command: Command) -> Self {
+    pub(crate) fn of(command: Command) -> Self {
+        let mut process = Self::unread(command);
+        process.read();
+        process
+    }
+
+    /// Reads nothing of its output yet.
+    pub(crate) fn unread(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let (lines, reads_lines) = follow(stdout);
-        let (stderr, reads_stderr) = follow(stderr);
-        Self { input: child.stdin.take(), child, lines, stderr, readers: vec![reads_lines, reads_stderr] }
+        let (stderr, reads_stderr) = follow(child.stderr.take().unwrap());
+        Self { input: child.stdin.take(), child, lines: channel().1, stderr, readers: vec![reads_stderr] }
+    }
+
+    /// Begins to read its output.
+    pub(crate) fn read(&mut self) {
+        let (lines, reads_lines) = follow(self.child.stdout.take().unwrap());
+        self.lines = lines;
+        self.readers.push(reads_lines);
     }
 
     /// After the handshake of a Lemon host whose process is the one given.

@@ -69,6 +69,33 @@ pub(crate) fn megabytes_pass_in_both_directions() {
     assert!(text(&answer).contains("more than the 10485760"));
 }
 
+pub(crate) fn a_call_that_is_cancelled_while_its_answer_waits_for_room_is_not_answered() {
+    let mut process = Process::unread(command());
+    process.call(1, "echo", json!({"text": "x".repeat(9 << 20)}));
+    process.call(2, "panic", json!({"text": "at its end"}));
+    process.stderr_says("at its end");
+    process.notify("notifications/cancelled", json!({"requestId": 2}));
+    process.send(3, "ping", json!({}));
+    process.read();
+    assert_eq!(process.next()["id"], 1);
+    assert_eq!(process.next()["id"], 3);
+    assert!(process.end().messages.is_empty());
+}
+
+pub(crate) fn calls_are_refused_while_megabytes_of_answers_are_not_read() {
+    let mut process = Process::unread(command());
+    let text = "x".repeat(1 << 20);
+    for id in 0..100 {
+        process.call(id, "echo", json!({"text": text}));
+    }
+    process.read();
+    let answers: Vec<_> = (0..100).map(|_| process.next()).collect();
+    let ids: BTreeSet<_> = answers.iter().map(|answer| answer["id"].as_u64()).collect();
+    assert_eq!(ids.len(), 100, "each is answered once");
+    let busy = answers.iter().filter(|answer| answer["error"]["data"]["kind"] == "busy").count();
+    assert!((1..50).contains(&busy), "{busy}");
+}
+
 pub(crate) fn what_is_refused_is_answered_however_long_its_words_are() {
     let mut process = Process::start();
     let long = "é".repeat(6 << 20);
