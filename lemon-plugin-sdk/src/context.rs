@@ -76,10 +76,16 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Runs `send` unless the call is over, which it can't become meanwhile.
+    /// Runs `send` unless the call is over, which it can't become meanwhile. For clients without Lemon it is over with
+    /// its cancellation; Lemon hosts wait for the handler's end.
     pub(crate) fn while_live<T>(&self, send: impl FnOnce() -> T) -> Option<T> {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        (!*over).then(send)
+        (!*over && (self.era == Era::Lemon || !self.is_cancelled())).then(send)
+    }
+
+    /// Whether nobody wants the result any more, which the end of the plugin does not mean.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.connection.is_cancelled(&self.id)
     }
 
     /// From here on nothing is sent on behalf of the call.

@@ -142,8 +142,12 @@ impl Progress {
         }
     }
 
-    /// Progress may be lost where there is no room, and a partial result that is too large is not shown.
+    /// Progress may be lost where there is no room, and a partial result that is too large is not shown. None of a
+    /// cancelled call is of use.
     fn send(&self, call: &Call, note: &Note) {
+        if call.is_cancelled() {
+            return;
+        }
         let send = |partial: Option<&ToolOutput>| {
             let params = message::Progress {
                 progress_token: &self.token,

@@ -259,6 +259,33 @@ async fn a_cancelled_handler_may_put_things_in_order_and_is_heard_of_once_it_has
     assert!(tidy.load(Ordering::SeqCst), "settled is said at the handler's end");
 }
 
+#[tokio::test]
+async fn a_cancelled_call_tells_no_progress_and_logs_for_lemon_hosts_only() {
+    for lemon in [true, false] {
+        let (sender, mut steps) = mpsc::channel(4);
+        let plugin = with(move |ctx: Context| {
+            let sender = sender.clone();
+            async move {
+                ctx.progress(1, None, "");
+                sender.send("started").await.unwrap();
+                ctx.cancelled().await;
+                ctx.progress(2, None, "");
+                ctx.log(Level::Error, "undone");
+                sender.send("over").await.unwrap();
+            }
+        });
+        let builder = if lemon { Client::builder() } else { Client::builder().plain_mcp() };
+        let client = builder.connect(plugin).await.unwrap();
+        let call = client.start("tool", json!({}));
+        assert_eq!(steps.recv().await, Some("started"));
+        call.cancel();
+        assert_eq!(steps.recv().await, Some("over"));
+        client.request("ping", json!({})).await.unwrap();
+        let seen = if lemon { call.finished().await.progress } else { call.progress() };
+        assert_eq!((seen.len(), client.logs().len()), (1, usize::from(lemon)));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_ignores_its_cancellation_is_dropped_and_says_nothing_more() {
     struct Dropped(Arc<AtomicBool>);

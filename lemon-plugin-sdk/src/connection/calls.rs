@@ -73,6 +73,11 @@ impl Calls {
         }
     }
 
+    /// Whether a request in flight was cancelled by the other side.
+    pub(crate) fn is_cancelled(&self, id: &RequestId<'static>) -> bool {
+        self.lock().get(id).is_some_and(|entry| entry.cancelled)
+    }
+
     /// Sends what a request is answered with and takes it out, unless its cancellation was read, which can't happen
     /// meanwhile. While there is no room for the answer the request stays.
     ///

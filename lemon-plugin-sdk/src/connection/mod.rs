@@ -175,6 +175,11 @@ impl Connection {
         done.cancelled_owned()
     }
 
+    /// Whether the other side has cancelled a request in flight; the plugin's end cancels none.
+    pub(crate) fn is_cancelled(&self, id: &RequestId<'static>) -> bool {
+        self.calls.is_cancelled(id)
+    }
+
     fn peer(&self) -> MutexGuard<'_, Peer> {
         self.peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
