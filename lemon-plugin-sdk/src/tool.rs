@@ -49,6 +49,8 @@ pub struct Tool {
     output_schema: Option<Result<Value, String>>,
     annotations: Annotations,
     timeout: Option<Duration>,
+    /// Its handler can't be dropped.
+    pub(crate) blocking: bool,
     handler: Box<dyn Handler>,
 }
 
@@ -100,6 +102,7 @@ impl Tool {
             output_schema: Out::output_schema(),
             annotations: Annotations::default(),
             timeout: None,
+            blocking: false,
             handler: Box::new(Typed { function: handler, types: PhantomData }),
         }
     }
@@ -107,7 +110,8 @@ impl Tool {
     /// A tool whose handler blocks its thread: it runs on tokio's threads for that, so that other calls go on.
     ///
     /// Such a handler can't be dropped when its call is cancelled, so a long one should look at
-    /// [`Context::is_cancelled`] now and then.
+    /// [`Context::is_cancelled`] now and then. [`Plugin::cancel_grace`](crate::Plugin::cancel_grace) is not for it: a
+    /// Lemon host hears that the call has settled when the handler has returned.
     pub fn blocking<In, Out, F>(name: impl Into<String>, description: impl Into<String>, handler: F) -> Self
     where
         In: DeserializeOwned + JsonSchema + Send + 'static,
@@ -115,7 +119,7 @@ impl Tool {
         F: Fn(In, Context) -> Out + Send + Sync + 'static,
     {
         let handler = std::sync::Arc::new(handler);
-        Self::new(name, description, move |arguments: In, context: Context| {
+        let tool = Self::new(name, description, move |arguments: In, context: Context| {
             let handler = handler.clone();
             async move {
                 match tokio::task::spawn_blocking(move || handler(arguments, context)).await {
@@ -126,7 +130,8 @@ impl Tool {
                     },
                 }
             }
-        })
+        });
+        Self { blocking: true, ..tool }
     }
 
     /// A name for people.

@@ -260,6 +260,36 @@ async fn a_cancelled_handler_may_put_things_in_order_and_is_heard_of_once_it_has
 }
 
 #[tokio::test]
+async fn a_cancelled_handler_that_blocks_has_settled_when_its_thread_is_done() {
+    let (open, gate) = std::sync::mpsc::sync_channel::<()>(1);
+    let (gate, done) = (std::sync::Mutex::new(gate), Arc::new(AtomicBool::new(false)));
+    let (sender, mut started) = mpsc::channel(1);
+    let tool = Tool::blocking("tool", "", {
+        let done = done.clone();
+        move |_: NoArgs, _: Context| {
+            let _ = sender.blocking_send(());
+            let _ = gate.lock().map(|gate| gate.recv());
+            done.store(true, Ordering::SeqCst);
+        }
+    });
+    let client = plugin().cancel_grace(Duration::ZERO).add_tool(tool).test_client().await.unwrap();
+    let call = client.start("tool", json!({}));
+    started.recv().await.unwrap();
+    call.cancel();
+    let mut finished = Box::pin(call.finished());
+    for _ in 0..3 {
+        tokio::select! {
+            biased;
+            _ = &mut finished => panic!("its thread still runs"),
+            answer = client.request("ping", json!({})) => drop(answer.unwrap()),
+        }
+    }
+    open.send(()).unwrap();
+    assert!(matches!(finished.await.outcome, Err(Error::NoAnswer)));
+    assert!(done.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
 async fn a_cancelled_call_tells_no_progress_and_logs_for_lemon_hosts_only() {
     for lemon in [true, false] {
         let (sender, mut steps) = mpsc::channel(4);

@@ -199,7 +199,8 @@ impl Connection {
         // The arguments are read here, straight from the line, and the handler then runs on its own.
         let handler = tool.start(arguments, Context::new(call.clone()));
         let handler = handler.unwrap_or_else(|problem| Box::pin(std::future::ready(problem)));
-        self.tasks.spawn(self.clone().run(call, handler));
+        let patience = if tool.blocking { Patience::ToTheEnd } else { Patience::Grace };
+        self.tasks.spawn(self.clone().run(call, handler, patience));
         Ok(())
     }
 

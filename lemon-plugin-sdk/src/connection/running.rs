@@ -43,25 +43,27 @@ pub(super) enum Patience {
 
 impl Connection {
     /// Runs a handler to its end and answers its call.
-    pub(super) async fn run(self: Arc<Self>, call: Arc<Call>, handler: Running) {
+    pub(super) async fn run(self: Arc<Self>, call: Arc<Call>, handler: Running, patience: Patience) {
         // The future is dropped with this statement, before anything is said of its end.
         let output = tokio::select! {
             biased;
             output = caught(handler) => Some(output.unwrap_or_else(|panic| panicked(&*panic))),
-            () = self.abandoned(&call.token, Patience::Grace) => None,
+            () = self.abandoned(&call.token, patience) => None,
         };
         // Whatever was told on the way goes before the answer.
         if let Some(progress) = &call.progress {
             progress.flush(&call);
         }
         call.finish();
+        // What could not be stopped goes on after it was given up.
+        let has_ended = output.is_some() || patience == Patience::Grace;
         let owed = match output {
             Some(output) => self.answer_call(&call, output).await,
             None => self.settle(&call.id, || {
                 self.refuse(&call.id, &ErrorObject::of(Kind::ShuttingDown, "the plugin comes to its end"));
             }),
         };
-        if owed == Owed::Nothing && call.era == Era::Lemon {
+        if owed == Owed::Nothing && call.era == Era::Lemon && has_ended {
             self.settled(&call.id);
         }
     }
