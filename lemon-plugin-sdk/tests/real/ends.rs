@@ -47,7 +47,7 @@ pub(crate) fn sigterm_ends_the_plugin() {
     process.call(1, "soon", json!({}));
     process.ask("ping", json!({}));
     terminate(&process);
-    let ended = process.wait();
+    let ended = process.wait_in_time();
     assert!(ended.status.success(), "in order: its handlers were told");
     assert_eq!(text(&ended.messages[0]), "as soon as I could");
 }
@@ -57,7 +57,7 @@ pub(crate) fn sigterm_ends_a_plugin_whose_only_thread_is_blocked() {
     process.call(1, "block", json!({}));
     process.stderr_says("blocking");
     terminate(&process);
-    process.wait();
+    process.wait_in_time();
 }
 
 pub(crate) fn the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open() {
@@ -67,7 +67,7 @@ pub(crate) fn the_death_of_the_host_ends_the_plugin_though_the_pipe_stays_open()
     host.kill().unwrap();
     host.wait().unwrap();
     // This test holds the pipe, as a process that the host left behind would.
-    assert!(process.wait().status.success());
+    assert!(process.wait_in_time().status.success());
 }
 
 pub(crate) fn a_host_that_died_before_its_offer_was_read_ends_the_plugin() {

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 pub(crate) const AS_PLUGIN: &str = "LEMON_SDK_TEST_PLUGIN";
 /// How long a test waits for what ought to come at once, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the end of a plugin may take, which the protocol bounds: two seconds, and as much as a busy machine adds.
+const IN_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) fn command() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -122,27 +124,40 @@ impl Process {
     }
 
     /// Waits for the end without closing anything.
-    pub(crate) fn wait(mut self) -> Ended {
-        let status = ended(&mut self.child);
+    pub(crate) fn wait(self) -> Ended {
+        self.wait_within(PATIENCE)
+    }
+
+    /// The same for an end that has its time.
+    pub(crate) fn wait_in_time(self) -> Ended {
+        self.wait_within(IN_TIME)
+    }
+
+    fn wait_within(mut self, bound: Duration) -> Ended {
+        let status = ended_within(&mut self.child, bound);
         self.readers.into_iter().for_each(|reader| reader.join().unwrap());
         let messages = self.lines.iter().map(|line| serde_json::from_str(&line).unwrap()).collect();
         Ended { status, messages, stderr: self.stderr.iter().map(|line| line + "\n").collect() }
     }
 
-    /// Closes the input and waits for the end.
+    /// Closes the input and waits for the end, which has its time.
     pub(crate) fn end(mut self) -> Ended {
         self.close_input();
-        self.wait()
+        self.wait_in_time()
     }
 }
 
 /// Waits for the end of a process that ought to end by itself.
 pub(crate) fn ended(child: &mut Child) -> ExitStatus {
+    ended_within(child, PATIENCE)
+}
+
+fn ended_within(child: &mut Child, bound: Duration) -> ExitStatus {
     let start = Instant::now();
     loop {
         match child.try_wait().unwrap() {
             Some(status) => return status,
-            None if start.elapsed() > PATIENCE => {
+            None if start.elapsed() > bound => {
                 child.kill().unwrap();
                 child.wait().unwrap();
                 panic!("it did not end");

@@ -188,7 +188,8 @@ pub(crate) fn streams_may_be_sockets_or_files() {
     input.write_all(request.as_bytes()).unwrap();
     input.rewind().unwrap();
     let file = |file: &File| file.try_clone().unwrap();
-    assert!(command().stdin(file(&input)).stdout(file(&output)).status().unwrap().success());
+    let mut child = command().stdin(file(&input)).stdout(file(&output)).spawn().unwrap();
+    assert!(ended(&mut child).success());
     output.rewind().unwrap();
     let mut read = String::new();
     output.read_to_string(&mut read).unwrap();
