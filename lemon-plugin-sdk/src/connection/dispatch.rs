@@ -180,6 +180,10 @@ impl Connection {
                 }
             },
         };
+        // Only calls have results of any size; a shutdown is never too much.
+        if self.outbox.is_crowded() {
+            return Err(ErrorObject::of(Kind::Busy, "too many answers wait to be read"));
+        }
         let id = id.clone().into_owned();
         let token = CancellationToken::new();
         if !self.take(&id, &token) {

@@ -157,10 +157,6 @@ impl Connection {
     /// Takes a request in hand; else it is refused.
     pub(super) fn take(&self, id: &RequestId<'static>, token: &CancellationToken) -> bool {
         use super::calls::Untaken;
-        if self.outbox.is_crowded() {
-            self.refuse(id, &ErrorObject::of(Kind::Busy, "too many answers wait to be read"));
-            return false;
-        }
         let problem = match self.calls.insert(id.clone(), token.clone()) {
             Ok(()) => return true,
             Err(Untaken::SameId) => ErrorObject {
