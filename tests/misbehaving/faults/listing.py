@@ -83,7 +83,7 @@ class OddNames(Plugin):
 
     def list_tools(self, cursor: str | None) -> Json:
         result = super().list_tools(cursor)
-        names: list[Json] = ["Echo", "read.file", "read_file", "read file", "x" * 100, "", "  ", 7, "mcp_x", "\u00e9"]
+        names: list[str | int] = ["Echo", "read.file", "read_file", "read file", "x" * 100, "", "  ", 7, "mcp_x", "\u00e9"]
         schema = {"type": "object"}
         result["tools"] += [{"name": name, "inputSchema": schema} for name in names]
         return result
