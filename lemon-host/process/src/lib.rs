@@ -60,6 +60,7 @@ mod cookie;
 mod diagnose;
 mod environment;
 mod error;
+pub mod files;
 pub mod guard;
 pub mod lookup;
 mod os;

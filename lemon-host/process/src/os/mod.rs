@@ -21,8 +21,8 @@
 mod linux;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    Carried, Handle, Stat, carries, ignore_signals, kill_group, name_process, own_program, pids, pipe, send,
-    set_limits, spawn, spawn_tied, start_time, stat, wait_for,
+    Carried, Handle, Stat, carries, ignore_signals, kill_group, name_process, open_append, open_nofollow, own_program,
+    pids, pipe, send, set_limits, spawn, spawn_tied, start_time, stat, wait_for,
 };
 
 #[cfg(not(target_os = "linux"))]

@@ -1,13 +1,15 @@
 //! The log file of one process: made when there is something to log, bounded, private.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A file that is opened at the first byte, appended to, and moved to `<path>.1` when it gets
-/// larger than its bound. Clones are the same log.
+use crate::files::{OpenError, append_regular};
+
+/// A file that is opened at the first byte, appended to, and moved to `<path>.1` before it gets
+/// larger than its bound, unless one line alone is larger. Clones are the same log.
 ///
 /// The file is readable by the user alone, and so are the folders made for it. Several hosts may
 /// append to one file; whichever finds it too large moves it, and the others follow.
@@ -69,12 +71,30 @@ impl LogFile {
             State::Unopened => None,
         };
         *state = match self.try_append(file, lines) {
-            Ok(file) => State::Open(file),
+            Ok(Some(file)) => State::Open(file),
+            Ok(None) => State::Unopened,
             Err(source) => State::Failed(LogError { path: self.path.to_path_buf(), source: Arc::new(source) }),
         };
     }
 
-    fn try_append(&self, file: Option<File>, lines: &[u8]) -> io::Result<File> {
+    fn try_append(&self, mut file: Option<File>, mut lines: &[u8]) -> io::Result<Option<File>> {
+        while !lines.is_empty() {
+            let (part, rest) = lines.split_at(self.part(lines));
+            file = Some(self.append_part(file, part)?);
+            lines = rest;
+        }
+        Ok(file)
+    }
+
+    /// How many bytes of the lines go into one file at the most: whole lines within the bound, and at least one.
+    fn part(&self, lines: &[u8]) -> usize {
+        let most = usize::try_from(self.max_bytes).unwrap_or(usize::MAX).min(lines.len());
+        let end = |part: &[u8]| memchr::memrchr(b'\n', part).map(|at| at + 1);
+        let first = || memchr::memchr(b'\n', lines).map(|at| at + 1);
+        end(&lines[..most]).or_else(first).unwrap_or(lines.len())
+    }
+
+    fn append_part(&self, file: Option<File>, lines: &[u8]) -> io::Result<File> {
         let mut file = match file {
             Some(file) if self.is_still_at_path(&file)? => file,
             _ => self.open()?,
@@ -99,9 +119,10 @@ impl LogFile {
         if let Some(folder) = self.path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600);
-        options.open(&self.path)
+        append_regular(&self.path).map_err(|error| match error {
+            OpenError::Io(error) => error,
+            other => io::Error::other(other),
+        })
     }
 
     fn rotated(&self) -> PathBuf {
@@ -149,6 +170,15 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_in_one_piece_is_rotated_line_by_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = LogFile::new(dir.path().join("hello.log"), 10);
+        log.append(b"line 1\nl2\nline 3\na line of its own\nl5\nno end");
+        assert_eq!(fs::read_to_string(log.path()).unwrap(), "l5\nno end");
+        assert_eq!(fs::read_to_string(log.rotated()).unwrap(), "a line of its own\n");
+    }
+
+    #[test]
     fn a_log_that_another_host_rotated_goes_on_in_the_new_file() {
         let dir = tempfile::tempdir().unwrap();
         let log = LogFile::new(dir.path().join("hello.log"), 100);
@@ -168,5 +198,15 @@ mod tests {
         log.append(b"two\n");
         let shown = log.failed().unwrap().to_string();
         assert!(shown.contains("hello.log can't be written: "), "{shown}");
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_log_keeps_no_thread_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = LogFile::new(dir.path().join("hello.log"), 100);
+        nix::unistd::mkfifo(log.path(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        log.append(b"one\n");
+        let shown = log.failed().unwrap().to_string();
+        assert!(shown.ends_with("it is a pipe, a socket or a device"), "{shown}");
     }
 }

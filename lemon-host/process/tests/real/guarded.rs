@@ -1,5 +1,6 @@
 //! What happens to the processes when the host dies.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 use lemon_process::{Protection, Spawner};
@@ -12,6 +13,8 @@ use super::support::*;
 pub(crate) const TESTS: &[Test] = &[
     ("a_killed_host_leaves_nothing", a_killed_host_leaves_nothing),
     ("a_host_that_just_exits_leaves_nothing", a_host_that_just_exits_leaves_nothing),
+    ("a_host_that_panics_leaves_nothing", a_host_that_panics_leaves_nothing),
+    ("a_host_that_aborts_leaves_nothing", a_host_that_aborts_leaves_nothing),
     ("an_orderly_host_leaves_no_guard", an_orderly_host_leaves_no_guard),
     ("a_killed_guard_is_replaced", a_killed_guard_is_replaced),
     ("a_guard_is_deaf_to_polite_signals", a_guard_is_deaf_to_polite_signals),
@@ -74,6 +77,19 @@ fn a_killed_host_leaves_nothing() {
 fn a_host_that_just_exits_leaves_nothing() {
     let mut scene = Scene::set("hasty");
     assert!(scene.host.wait().success());
+    scene.assert_all_go();
+}
+
+fn a_host_that_panics_leaves_nothing() {
+    let mut scene = Scene::set("panicking");
+    assert_eq!(scene.host.wait().code(), Some(101));
+    // What is dropped as the panic unwinds is killed at once, by the host itself.
+    until("the end of all", || !scene.all().into_iter().any(is_alive));
+}
+
+fn a_host_that_aborts_leaves_nothing() {
+    let mut scene = Scene::set("aborting");
+    assert_eq!(scene.host.wait().signal(), Some(Signal::SIGABRT as i32));
     scene.assert_all_go();
 }
 

@@ -74,6 +74,8 @@ pub(crate) fn play(role: &str) {
         "leaks" => leaks::role(),
         "orderly" => host(End::Orderly),
         "hasty" => host(End::Hasty),
+        "panicking" => host(End::Panicking),
+        "aborting" => host(End::Aborting),
         other => panic!("no role {other}"),
     }
 }
@@ -81,6 +83,8 @@ pub(crate) fn play(role: &str) {
 enum End {
     Orderly,
     Hasty,
+    Panicking,
+    Aborting,
 }
 
 /// Ignores the end of its input and SIGTERM, like its descendant in its group and the one outside.
@@ -113,8 +117,11 @@ fn host(end: End) {
         for _ in questions {
             println!("{}", spawner.guard_pid().unwrap_or_default());
         }
-        if matches!(end, End::Hasty) {
-            std::process::exit(0);
+        match end {
+            End::Orderly => {}
+            End::Hasty => std::process::exit(0),
+            End::Panicking => panic!("this host panics"),
+            End::Aborting => std::process::abort(),
         }
         stubborn.control().kill().await;
         polite.control().kill().await;

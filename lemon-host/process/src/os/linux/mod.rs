@@ -1,5 +1,6 @@
 //! Linux 5.4 or later: posix_spawn, pidfds, prlimit and /proc.
 
+mod files;
 mod handle;
 mod limits;
 mod procfs;
@@ -8,6 +9,7 @@ mod spawn;
 mod stdio;
 mod tied;
 
+pub(crate) use files::{open_append, open_nofollow};
 pub(crate) use handle::{Handle, wait_for};
 pub(crate) use limits::set_limits;
 pub(crate) use procfs::{Carried, Stat, carries, name_process, own_program, pids, start_time, stat};
