@@ -216,6 +216,14 @@ fn parse_id(raw: &RawValue) -> Result<Option<RequestId<'_>>, Fault> {
     if let Some(text) = text(raw) {
         return Ok(Some(RequestId::Text(text)));
     }
+    // So is nearly every id. More digits may be more than 64 bits.
+    const DIGITS: usize = 18;
+    if raw.get().len() <= DIGITS
+        && raw.get().bytes().all(|byte| byte.is_ascii_digit())
+        && let Ok(number) = raw.get().parse()
+    {
+        return Ok(Some(RequestId::Number(number)));
+    }
     serde_json::from_str(raw.get())
         .map(Some)
         .map_err(|error| Fault { kind: FaultKind::BadId, detail: Some(error.to_string()) })

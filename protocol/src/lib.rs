@@ -22,6 +22,7 @@ mod handshake;
 mod host_calls;
 mod id;
 mod line;
+pub mod manifest;
 mod oversize;
 pub mod schema;
 mod session;

@@ -18,6 +18,8 @@ pub struct LineSplitter {
     limit: usize,
     /// Set while the rest of an oversized line is being dropped.
     oversized: Option<Oversized>,
+    /// What is known of the last one.
+    dropped: TopLevelId,
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +49,7 @@ pub enum Piece<'a> {
 impl LineSplitter {
     /// A splitter for lines of up to `limit` bytes, the line end not counted.
     pub fn new(limit: usize) -> Self {
-        Self { buffer: Vec::new(), start: 0, scanned: 0, limit, oversized: None }
+        Self { buffer: Vec::new(), start: 0, scanned: 0, limit, oversized: None, dropped: TopLevelId::default() }
     }
 
     /// Adds bytes as they were read.
@@ -73,7 +75,9 @@ impl LineSplitter {
                 }
                 let mut over = self.oversized.take().unwrap_or_default();
                 over.feed(whole);
-                Some(over.piece())
+                let piece = over.piece();
+                self.dropped = over.id;
+                Some(piece)
             }
             None => {
                 // One byte of grace, as a carriage return at the end does not count.
@@ -87,6 +91,11 @@ impl LineSplitter {
                 None
             }
         }
+    }
+
+    /// What is known of the message of the last [`Piece::Oversized`], of whose id the piece itself has only a number.
+    pub fn dropped(&self) -> &TopLevelId {
+        &self.dropped
     }
 
     /// How long an oversized line that has not ended yet is so far, and what is known of its message, for whoever
@@ -126,7 +135,7 @@ impl Oversized {
         self.id.feed(bytes);
     }
 
-    fn piece(self) -> Piece<'static> {
+    fn piece(&self) -> Piece<'static> {
         let bytes = self.bytes - usize::from(self.carriage_return);
         Piece::Oversized { bytes, id: self.id.get(), is_request: self.id.is_request() }
     }
@@ -175,6 +184,14 @@ mod tests {
         let chunks: Vec<&[u8]> = line.as_bytes().chunks(7).collect();
         let length = line.find('\n').unwrap();
         assert_eq!(split(&chunks, 50), [Err((length, Some(12))), Ok(b"next".to_vec())]);
+    }
+
+    #[test]
+    fn of_the_id_of_an_oversized_line_a_string_is_known_too() {
+        let mut splitter = LineSplitter::new(20);
+        splitter.extend(b"{\"method\":\"m\",\"id\":\"seven\"}\n");
+        assert!(matches!(splitter.next_piece(), Some(Piece::Oversized { id: None, is_request: true, .. })));
+        assert_eq!(splitter.dropped().id(), Some(&crate::RequestId::Text("seven".into())));
     }
 
     #[test]

@@ -3,18 +3,25 @@
 //! A call whose answer is dropped for its size must end at once with that reason. The answer's id may stand before or
 //! after the result, so the whole line is followed, in constant memory, without checking that it is valid JSON.
 
-/// Follows a JSON text and remembers the integer that its top-level `id` member has, and whether there is a `method`:
-/// ids of requests are their sender's own and say nothing of the reader's calls.
+use std::borrow::Cow;
+
+use crate::id::RequestId;
+
+/// Follows a JSON text and remembers what its top-level `id` member has, and whether there is a `method`: ids of
+/// requests are their sender's own and say nothing of the reader's calls.
 #[derive(Debug, Default)]
 pub struct TopLevelId {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The start of the last string at depth one, which may be a key, as it was written.
+    /// The start of the last string at depth one, which may be a key or the id, as it was written.
     text: Vec<u8>,
+    /// The id is a string, and `text` has it.
+    is_text: bool,
     state: State,
     number: Vec<u8>,
-    found: Option<i64>,
+    found: Option<RequestId<'static>>,
+    has_id: bool,
     has_method: bool,
     has_outcome: bool,
 }
@@ -33,6 +40,8 @@ enum State {
 impl TopLevelId {
     /// The longest key or number that matters is shorter than this.
     const KEEP: usize = 40;
+    /// So is the longest string that is kept as an id, in bytes as it was written.
+    const KEEP_ID: usize = 256;
 
     /// Follows on.
     pub fn feed(&mut self, bytes: &[u8]) {
@@ -43,7 +52,20 @@ impl TopLevelId {
 
     /// The id, when it was an integer and has been seen whole.
     pub fn get(&self) -> Option<i64> {
-        self.found
+        match self.found {
+            Some(RequestId::Number(number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The id of either type, when it has been seen whole. A string of 256 bytes or more is not kept.
+    pub fn id(&self) -> Option<&RequestId<'static>> {
+        self.found.as_ref()
+    }
+
+    /// Whether there is an `id`, be it one that can be read or not.
+    pub fn has_id(&self) -> bool {
+        self.has_id
     }
 
     /// Whether the message is a request: it has a `method`.
@@ -63,7 +85,8 @@ impl TopLevelId {
                 return;
             }
             self.escaped = byte == b'\\' && !self.escaped;
-            if self.depth == 1 && self.text.len() < Self::KEEP {
+            let keep = if self.state == State::Value { Self::KEEP_ID } else { Self::KEEP };
+            if self.depth == 1 && self.text.len() < keep {
                 self.text.push(byte);
             }
             return;
@@ -72,6 +95,7 @@ impl TopLevelId {
             b'"' => {
                 self.in_string = true;
                 self.text.clear();
+                self.is_text |= self.depth == 1 && self.state == State::Value;
             }
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
@@ -80,9 +104,11 @@ impl TopLevelId {
             }
             b':' if self.depth == 1 => {
                 self.state = if self.text_is("id") { State::Value } else { State::Other };
+                self.has_id |= self.state == State::Value;
                 self.has_method |= self.text_is("method");
                 self.has_outcome |= self.text_is("result") || self.text_is("error");
                 self.number.clear();
+                self.is_text = false;
             }
             b',' if self.depth == 1 => self.end_of_value(),
             _ => {
@@ -104,7 +130,14 @@ impl TopLevelId {
 
     fn end_of_value(&mut self) {
         if self.depth == 1 && self.state == State::Value {
-            self.found = serde_json::from_slice(&self.number).ok();
+            self.found = match (self.is_text, self.number.is_empty()) {
+                (false, _) => serde_json::from_slice(&self.number).ok().map(RequestId::Number),
+                (true, true) if self.text.len() < Self::KEEP_ID => {
+                    let text = serde_json::from_slice(&[b"\"", self.text.as_slice(), b"\""].concat()).ok();
+                    text.map(|text: String| RequestId::Text(Cow::Owned(text)))
+                }
+                (true, _) => None,
+            };
         }
         if self.depth == 1 {
             self.state = State::Key;
@@ -132,6 +165,26 @@ mod tests {
         assert_eq!(id_of(r#"{"id":+1}"#), None);
         assert_eq!(id_of(r#"[{"id":1}]"#), None);
         assert_eq!(id_of(r#"{"id":12"#), None, "a number that may go on is not an id yet");
+    }
+
+    #[test]
+    fn a_string_is_an_id_too_unless_it_is_long() {
+        let text_of = |text: &str| {
+            let mut id = TopLevelId::default();
+            id.feed(text.as_bytes());
+            assert!(id.has_id());
+            match id.id() {
+                Some(RequestId::Text(text)) => Some(text.to_string()),
+                _ => None,
+            }
+        };
+        assert_eq!(text_of(r#"{"jsonrpc":"2.0","id":"a\n\"1","method":"m"}"#).as_deref(), Some("a\n\"1"));
+        assert_eq!(text_of(r#"{"method":"m","params":{"id":"no"}, "id" : "漢" }"#).as_deref(), Some("漢"));
+        assert_eq!(text_of(&format!(r#"{{"id":"{}"}}"#, "x".repeat(255))), Some("x".repeat(255)));
+        for unreadable in [&format!(r#"{{"id":"{}"}}"#, "x".repeat(256)), r#"{"id":"a" 1}"#, r#"{"id":"\ud800"}"#] {
+            assert_eq!(text_of(unreadable), None, "{unreadable}");
+        }
+        assert_eq!(text_of(r#"{"id":"a"#), None, "it may go on");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The fuzz target's checks on every compiler: the vectors as they are, and a bounded number of mutations of them.
-//! `fuzz/` runs the same checks without a bound and guided by coverage.
+//! `tests/fuzz` runs the same checks without a bound and guided by coverage.
 
 use std::path::Path;
 
