@@ -10,8 +10,8 @@ use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
 use crate::error::ConfigError;
+use crate::read::Misfit;
 use crate::schema;
-use crate::tool::reason;
 
 type Values = Arc<dyn Any + Send + Sync>;
 type Accepting = Pin<Box<dyn Future<Output = Result<(), ConfigError>> + Send>>;
@@ -28,7 +28,7 @@ impl Declared {
     pub(crate) fn new<T: DeserializeOwned + JsonSchema + Send + Sync + 'static>() -> Self {
         Self {
             of: TypeId::of::<T>(),
-            schema: schema::of_input::<T>(),
+            schema: schema::object(schema::of_input::<T>()),
             read: |text| Ok(Arc::new(read::<T>(text)?)),
             accept: Vec::new(),
         }
@@ -57,19 +57,29 @@ impl Declared {
 #[derive(Default)]
 pub(crate) struct Config {
     current: Mutex<Option<Values>>,
-    /// One configuration after the other.
-    order: tokio::sync::Mutex<()>,
+    /// One configuration after the other: the generation in force.
+    generation: tokio::sync::Mutex<u64>,
 }
 
 impl Config {
-    /// Puts values in force, if the type and the plugin accept them; else those before stay.
-    pub(crate) async fn configure(&self, declared: &Declared, values: &str) -> Result<(), ConfigError> {
-        let _turn = self.order.lock().await;
+    /// Puts values in force, if the type and the plugin accept them and no newer ones are; else those before stay.
+    pub(crate) async fn configure(
+        &self,
+        declared: &Declared,
+        generation: u64,
+        values: &str,
+    ) -> Result<(), ConfigError> {
+        let mut in_force = self.generation.lock().await;
+        if generation < *in_force {
+            let newer = *in_force;
+            return Err(ConfigError::whole(format!("generation {newer} is in force, and {generation} is older")));
+        }
         let values = (declared.read)(values)?;
         for accept in &declared.accept {
             accept(values.clone()).await?;
         }
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(values);
+        *in_force = generation;
         Ok(())
     }
 
@@ -90,9 +100,7 @@ impl Config {
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut json)
-        .map_err(|error| ConfigError::at(pointer(error.path()), reason(error.inner())))
+    crate::read::read(text).map_err(|Misfit { path, reason }| ConfigError::at(pointer(&path), reason))
 }
 
 /// A path as a JSON Pointer (RFC 6901).
@@ -117,10 +125,19 @@ mod tests {
 
     use super::*;
 
+    #[tokio::test]
+    async fn an_older_configuration_does_not_take_the_place_of_a_newer_one() {
+        type Retries = BTreeMap<String, u8>;
+        let (declared, config) = (Declared::new::<Retries>(), Config::default());
+        config.configure(&declared, 2, r#"{"retries": 2.0}"#).await.unwrap();
+        assert!(config.configure(&declared, 1, r#"{"retries": 1}"#).await.is_err(), "its task came late");
+        assert_eq!(config.get::<Retries>(Some(&declared)).unwrap()["retries"], 2);
+    }
+
     #[test]
     fn the_place_of_a_fault_is_a_json_pointer() {
         let error = read::<BTreeMap<String, Vec<u8>>>(r#"{"a/b~": [1, 300]}"#).unwrap_err();
         assert_eq!(error.pointer(), "/a~1b~0/1");
-        assert_eq!(error.message(), "invalid value: integer `300`, expected u8");
+        assert_eq!(error.message(), "invalid value: integer, expected u8");
     }
 }

@@ -23,11 +23,10 @@ pub struct Context {
 }
 
 /// How much a log message matters; syslog's levels, as MCP has them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// For whoever looks for a defect.
-    #[default]
     Debug,
     /// For whoever wants to know what happens.
     Info,
@@ -92,6 +91,11 @@ impl Call {
     pub(crate) fn finish(&self) {
         *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
+
+    /// Whether the call has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Context {
@@ -99,7 +103,8 @@ impl Context {
         Self { call }
     }
 
-    /// Waits until the call is cancelled, or the plugin comes to its end.
+    /// Waits until the call is cancelled, or the plugin comes to its end. In a task that outlives the call's handler, it
+    /// also ends with the call.
     ///
     /// A handler need not look: two seconds after the cancellation (see
     /// [`Plugin::cancel_grace`](crate::Plugin::cancel_grace)) its future is dropped where it awaits something. One
@@ -123,27 +128,29 @@ impl Context {
         self.call.token.cancelled().await;
     }
 
-    /// Whether the call was cancelled, or the plugin comes to its end.
+    /// Whether the call was cancelled or is over, or the plugin comes to its end.
     pub fn is_cancelled(&self) -> bool {
         self.call.token.is_cancelled()
     }
 
-    /// The token that is cancelled with the call, for libraries that take one.
+    /// The token that is cancelled with the call, at the latest at its end, for libraries that take one.
     pub fn cancellation_token(&self) -> &CancellationToken {
         &self.call.token
     }
 
     /// Says how far the call has got, if its caller wants to know. An empty message is left out.
     ///
-    /// `done` only ever grows: a value that does not is left out. Of more than a person can follow, some are left
-    /// out, but never the last one.
+    /// `done` only ever grows: a value that does not is left out. Of more than twenty a second, which nobody can follow,
+    /// some are left out, but never the last one. `total` is a number, an `Option` of one, or `()` where it is not
+    /// known.
     ///
     /// ```
-    /// # fn handler(ctx: lemon_plugin_sdk::Context, files: Vec<String>) {
+    /// # fn handler(ctx: lemon_plugin_sdk::Context, files: Vec<String>, size: Option<u64>) {
     /// for (done, file) in files.iter().enumerate() {
     ///     ctx.progress(done, files.len(), file);
     /// }
-    /// ctx.progress(files.len(), None, "");
+    /// ctx.progress(4_096, size, "");
+    /// ctx.progress(8_192, (), "cleaning up");
     /// # }
     /// ```
     pub fn progress(&self, done: impl Amount, total: impl Total, message: impl Into<String>) {
@@ -155,10 +162,33 @@ impl Context {
 
     /// Shows the whole result so far, in place of the one shown before. Only Lemon hosts are told of it, and only where
     /// the caller wants to know; others see progress. Content and details count, the rest of the output does not.
+    ///
+    /// They are sent no more often than progress, and larger ones less often. Where making one costs something, use
+    /// [`partial_with`](Self::partial_with).
     pub fn partial(&self, output: ToolOutput) {
-        if let Some(progress) = self.call.progress.as_ref().filter(|_| self.call.era == Era::Lemon) {
+        if let Some(progress) = self.for_partial() {
             progress.partial(&self.call, output);
         }
+    }
+
+    /// The same, where the result so far is only made if it will be shown: not for a client that takes none, and not
+    /// while one made just before still waits for its turn.
+    ///
+    /// ```
+    /// # use lemon_plugin_sdk::{Context, ToolOutput};
+    /// fn found(lines: &[String], ctx: &Context) {
+    ///     ctx.partial_with(|| ToolOutput::text(lines.join("\n")));
+    /// }
+    /// ```
+    pub fn partial_with(&self, output: impl FnOnce() -> ToolOutput) {
+        if let Some(progress) = self.for_partial().filter(|progress| !progress.has_partial()) {
+            // Not under a lock: this is the plugin's code.
+            progress.partial(&self.call, output());
+        }
+    }
+
+    fn for_partial(&self) -> Option<&Progress> {
+        self.call.progress.as_ref().filter(|_| self.call.era == Era::Lemon)
     }
 
     /// Sends a log message to the client, if it wants such. Logs for whoever runs the plugin go to stderr instead.

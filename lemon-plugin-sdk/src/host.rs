@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lemon_protocol::{ErrorObject, RequestId, SessionInfo, SessionRef, Tool, Toolbox, meta, method};
+use lemon_protocol::{ErrorObject, RequestId, SessionRef, meta, method};
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Connection, message, outbox::Unsent};
 use crate::context::Call;
 use crate::error::HostError;
-use crate::result::CallResult;
-use crate::session::Session;
+use crate::result::{CallResult, Listed, ToolInfo};
+use crate::session::{Session, SessionInfo};
 
 /// The host, as a call or a session sees it. Every request ends when that call or session does.
 ///
@@ -65,16 +65,16 @@ impl Host {
         let arguments = serde_json::value::to_raw_value(&arguments)
             .map_err(|error| HostError::Unreadable(format!("the arguments can't be written as JSON: {error}")))?;
         let params = Params { name, arguments, meta: &self.meta() };
-        self.request(method::HOST_TOOLS_CALL, &params).await.map(CallResult::new)
+        self.request(method::HOST_TOOLS_CALL, &params).await
     }
 
     /// All tools of the session, each under the name that [`call_tool`](Self::call_tool) takes.
     ///
     /// # Errors
     /// The host does not offer it, or the call is over.
-    pub async fn tools(&self) -> Result<Vec<Tool>, HostError> {
-        let toolbox: Toolbox = self.request(method::HOST_TOOLS_LIST, &OnlyMeta { meta: &self.meta() }).await?;
-        Ok(toolbox.tools)
+    pub async fn tools(&self) -> Result<Vec<ToolInfo>, HostError> {
+        let listed: Listed = self.request(method::HOST_TOOLS_LIST, &OnlyMeta { meta: &self.meta() }).await?;
+        Ok(listed.tools)
     }
 
     /// The session with its state, read from the host and not from the mirror.
@@ -127,8 +127,8 @@ impl Host {
             biased;
             answered = answer => answered,
             () = self.ended().cancelled() => return Err(match &self.origin {
-                Origin::Call(_) => HostError::Cancelled,
-                Origin::Session(_) => HostError::Over,
+                Origin::Call(call) if !call.is_over() => HostError::Cancelled,
+                Origin::Call(_) | Origin::Session(_) => HostError::Over,
             }),
         };
         drop(guard);

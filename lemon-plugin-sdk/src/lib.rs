@@ -31,6 +31,9 @@
 //! [`Tool::blocking`]. Printing is harmless: it goes to stderr, as does the output of child processes.
 #![warn(missing_docs)]
 
+#[cfg(not(unix))]
+compile_error!("lemon-plugin-sdk needs the pipes, signals and processes of a Unix");
+
 mod config;
 mod connection;
 mod context;
@@ -41,6 +44,7 @@ mod host;
 mod output;
 mod plugin;
 mod progress;
+mod read;
 mod result;
 mod schema;
 mod session;
@@ -51,14 +55,14 @@ mod tool;
 pub use context::{Context, Level};
 pub use error::{ConfigError, HostError, ServeError, ToolError};
 pub use host::Host;
-/// What kind of error the other side answered with.
-pub use lemon_protocol::Kind;
-pub use lemon_protocol::{ErrorObject, SessionInfo};
-pub use output::{Content, IntoToolOutput, Json, Resource, ToolOutput};
+/// The errors of the protocol. These two are `lemon-protocol`'s own types: JSON-RPC has fixed the one for good, and the
+/// other is the table of the specification, which may grow.
+pub use lemon_protocol::{ErrorObject, Kind};
+pub use output::{Content, IntoToolOutput, Json, Resource, ResourceBody, ToolOutput};
 pub use plugin::Plugin;
 pub use progress::{Amount, Total};
-pub use result::CallResult;
+pub use result::{CallResult, ToolInfo};
 /// The derive and the trait that give a type its schema.
 pub use schemars::JsonSchema;
-pub use session::Session;
+pub use session::{Session, SessionInfo};
 pub use tool::{NoArgs, Tool};

@@ -11,16 +11,20 @@ use crate::error::ToolError;
 use crate::schema;
 
 /// One block of what the model sees.
+///
+/// More kinds and more members may come; blocks are made with the functions, and matched with `..`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Content {
     /// Text.
+    #[non_exhaustive]
     Text {
         /// The text.
         text: String,
     },
     /// A picture.
+    #[non_exhaustive]
     Image {
         /// Its bytes in base64.
         data: String,
@@ -28,6 +32,7 @@ pub enum Content {
         mime_type: String,
     },
     /// A sound.
+    #[non_exhaustive]
     Audio {
         /// Its bytes in base64.
         data: String,
@@ -35,20 +40,64 @@ pub enum Content {
         mime_type: String,
     },
     /// Says where something can be read.
+    #[non_exhaustive]
     ResourceLink {
         /// Where.
         uri: String,
         /// What it is called.
         name: String,
+        /// What it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+        /// Its type, such as `text/markdown`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mime_type: Option<String>,
     },
     /// The content of something that has a URI.
+    #[non_exhaustive]
     Resource {
         /// What it is.
         resource: Resource,
     },
 }
 
-/// The content of something that has a URI, as text.
+impl Content {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// A picture, given as the bytes of its file.
+    pub fn image(bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
+        Self::Image { data: STANDARD.encode(bytes), mime_type: mime_type.into() }
+    }
+
+    /// A sound, given as the bytes of its file.
+    pub fn audio(bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
+        Self::Audio { data: STANDARD.encode(bytes), mime_type: mime_type.into() }
+    }
+
+    /// A link.
+    pub fn link(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::ResourceLink { uri: uri.into(), name: name.into(), description: None, mime_type: None }
+    }
+}
+
+impl From<Resource> for Content {
+    fn from(resource: Resource) -> Self {
+        Self::Resource { resource }
+    }
+}
+
+/// The content of something that has a URI.
+///
+/// ```
+/// use lemon_plugin_sdk::{Resource, ToolOutput};
+///
+/// let page = Resource::text("file:///notes/a.md", "# A").mime_type("text/markdown");
+/// let archive = Resource::bytes("file:///notes.zip", b"PK").mime_type("application/zip");
+/// let output = ToolOutput::new().and(page).and(archive);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -58,9 +107,39 @@ pub struct Resource {
     /// Its type, such as `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Its text.
-    #[serde(default)]
-    pub text: String,
+    /// What is in it.
+    #[serde(flatten)]
+    pub body: ResourceBody,
+}
+
+/// What is in a [`Resource`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ResourceBody {
+    /// A text.
+    Text(String),
+    /// Bytes, in base64.
+    Blob(String),
+}
+
+impl Resource {
+    /// A resource that is a text.
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { uri: uri.into(), mime_type: None, body: ResourceBody::Text(text.into()) }
+    }
+
+    /// A resource that is no text, given as its bytes.
+    pub fn bytes(uri: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
+        Self { uri: uri.into(), mime_type: None, body: ResourceBody::Blob(STANDARD.encode(bytes)) }
+    }
+
+    /// Says what type it has.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
 }
 
 /// A result of a tool, built block by block.
@@ -101,32 +180,27 @@ impl ToolOutput {
 
     /// Adds a text.
     pub fn and_text(self, text: impl Into<String>) -> Self {
-        self.and(Content::Text { text: text.into() })
+        self.and(Content::text(text))
     }
 
     /// Adds a picture, given as the bytes of its file.
     pub fn and_image(self, bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
-        self.and(Content::Image { data: STANDARD.encode(bytes), mime_type: mime_type.into() })
+        self.and(Content::image(bytes, mime_type))
     }
 
     /// Adds a sound, given as the bytes of its file.
     pub fn and_audio(self, bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
-        self.and(Content::Audio { data: STANDARD.encode(bytes), mime_type: mime_type.into() })
+        self.and(Content::audio(bytes, mime_type))
     }
 
     /// Adds a link.
     pub fn and_link(self, uri: impl Into<String>, name: impl Into<String>) -> Self {
-        self.and(Content::ResourceLink { uri: uri.into(), name: name.into() })
+        self.and(Content::link(uri, name))
     }
 
-    /// Adds the text of something that has a URI.
-    pub fn and_resource(self, uri: impl Into<String>, text: impl Into<String>) -> Self {
-        self.and(Content::Resource { resource: Resource { uri: uri.into(), mime_type: None, text: text.into() } })
-    }
-
-    /// Adds a block.
-    pub fn and(mut self, block: Content) -> Self {
-        self.content.push(block);
+    /// Adds a block, or a [`Resource`] as one.
+    pub fn and(mut self, block: impl Into<Content>) -> Self {
+        self.content.push(block.into());
         self
     }
 
@@ -172,15 +246,43 @@ pub struct Json<T>(pub T);
 
 /// What a handler may return: a text, [`Json`], a [`ToolOutput`], nothing, or a `Result` of one of these, whose error
 /// becomes a failure that the model reads.
+///
+/// A type of the plugin's own may be returned too:
+///
+/// ```
+/// use lemon_plugin_sdk::{IntoToolOutput, NoArgs, Tool, ToolOutput};
+///
+/// struct Lines(Vec<String>);
+///
+/// impl IntoToolOutput for Lines {
+///     fn into_tool_output(self) -> ToolOutput {
+///         ToolOutput::text(self.0.join("\n"))
+///     }
+/// }
+///
+/// let tool = Tool::new("lines", "Gives lines.", async |_: NoArgs, _| Lines(vec!["one".to_owned()]));
+/// ```
+///
+/// A number is none of these, nor is any other value that the compiler would not know how to show to a model:
+///
+/// ```compile_fail
+/// use lemon_plugin_sdk::{NoArgs, Tool};
+///
+/// // error: a tool can't return `usize`
+/// let tool = Tool::new("lines", "Counts lines.", async |_: NoArgs, _| 3_usize);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a tool can't return `{Self}`",
+    label = "returned by a tool's handler",
+    note = "a handler returns a text, `Json` of a value that has a schema, a `ToolOutput`, `()`, or a `Result` of one of these",
+    note = "the error of such a `Result` is whatever `?` turns into a `ToolError`"
+)]
 pub trait IntoToolOutput {
     /// The output itself.
     fn into_tool_output(self) -> ToolOutput;
 
-    /// The schema of the structured result, if the type has one.
-    ///
-    /// # Errors
-    /// Says why the type can't be a structured result.
-    fn output_schema() -> Option<Result<Value, String>> {
+    /// The JSON Schema of the structured result, an object's, if the type has one.
+    fn output_schema() -> Option<Value> {
         None
     }
 }
@@ -221,7 +323,7 @@ impl<T: Serialize + JsonSchema> IntoToolOutput for Json<T> {
         }
     }
 
-    fn output_schema() -> Option<Result<Value, String>> {
+    fn output_schema() -> Option<Value> {
         Some(schema::of_output::<T>())
     }
 }
@@ -234,7 +336,7 @@ impl<T: IntoToolOutput, E: Into<ToolError>> IntoToolOutput for Result<T, E> {
         }
     }
 
-    fn output_schema() -> Option<Result<Value, String>> {
+    fn output_schema() -> Option<Value> {
         T::output_schema()
     }
 }
@@ -249,15 +351,19 @@ mod tests {
             .and_image([0], "image/png")
             .and_audio([0], "audio/wav")
             .and_link("file:///a", "a")
-            .and_resource("file:///a", "text");
+            .and(Resource::text("file:///a", "text"))
+            .and(Resource::bytes("file:///b", [0]).mime_type("application/zip"));
         let expected = serde_json::json!([
             {"type": "text", "text": "a"},
             {"type": "image", "data": "AA==", "mimeType": "image/png"},
             {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
             {"type": "resource_link", "uri": "file:///a", "name": "a"},
             {"type": "resource", "resource": {"uri": "file:///a", "text": "text"}},
+            {"type": "resource", "resource": {"uri": "file:///b", "mimeType": "application/zip", "blob": "AA=="}},
         ]);
         assert_eq!(serde_json::to_value(&output.content).unwrap(), expected);
+        let read: Vec<Content> = serde_json::from_value(expected).unwrap();
+        assert_eq!(read, output.content, "and are read as they were written");
     }
 
     #[test]

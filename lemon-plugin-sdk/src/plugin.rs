@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Declared;
-use crate::connection::{self, Ending};
+use crate::connection;
 use crate::context::Context;
 use crate::definition::{Definition, Parts};
 use crate::error::{ConfigError, ServeError};
@@ -154,7 +154,7 @@ impl Plugin {
         plugin
     }
 
-    /// Puts away what the plugin must keep, once, before its end: it has about a second.
+    /// Puts away what the plugin must keep, once, before its end: it has about a second, and half of one after SIGTERM.
     pub fn on_shutdown<Fut, F>(mut self, handler: F) -> Self
     where
         Fut: Future<Output = ()> + Send + 'static,
@@ -175,7 +175,8 @@ impl Plugin {
     ///
     /// While it runs, standard input is empty and whatever is printed goes to stderr: the protocol has the real ones
     /// for itself. The plugin ends with its input, with the host, or by SIGTERM; handlers then have a little more than
-    /// a second to end, and a process that still hangs two seconds later exits all the same.
+    /// a second to end, after SIGTERM half a second. Two seconds after the end began, and one after SIGTERM, the process
+    /// exits with status 0 whatever it does, without running destructors.
     ///
     /// # Errors
     /// The plugin is not defined as it has to be, or standard input or output can't be used.
@@ -192,19 +193,21 @@ impl Plugin {
 
     /// The same as [`run`](Self::run) on the runtime that the caller has.
     ///
-    /// It is meant for the last thing that a program does: the real standard streams do not come back, and SIGTERM has
-    /// no effect any more once it has returned.
+    /// It is meant for the last thing that a program does: the real standard streams do not come back, and what the
+    /// program does afterwards is bounded as handlers are. The process is gone two seconds after the plugin's input
+    /// has ended, even if the runtime waits for a thread that blocks.
+    ///
+    /// When the future is dropped, handlers are too. The end of the input, of the host, and SIGTERM still end the process.
     ///
     /// # Errors
     /// The plugin is not defined as it has to be, or standard input or output can't be used.
     pub async fn serve(self) -> Result<(), ServeError> {
         let definition = self.checked()?;
         let wire = stdio::take().map_err(|source| ServeError::Io { action: "take over stdin and stdout", source })?;
-        let watching = |source| ServeError::Io { action: "watch for the end", source };
-        let watch = stdio::Watch::start(wire.input_end).map_err(watching)?;
-        let ending = Ending { token: watch.ending(), host_process: Some(watch.host_teller().map_err(watching)?) };
+        let watch = stdio::Watch::start(wire.input_end);
+        let (watch, signals) = watch.map_err(|source| ServeError::Io { action: "watch for the end", source })?;
         // A task, and not part of what the caller awaits: a runtime prefers that to tasks, and handlers are tasks.
-        let serving = connection::serve(definition, wire.input, wire.output, ending);
+        let serving = connection::serve(definition, wire.input, wire.output, Some(watch), signals);
         let outcome = AbortOnDropHandle::new(tokio::spawn(serving)).await;
         let outcome = outcome.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         outcome.map_err(|source| ServeError::Io { action: "read stdin", source })

@@ -1,22 +1,22 @@
-//! The result of a call, as its caller reads it.
+//! What is read of tools: the result of a call, and what a list says of them.
 
 use lemon_protocol::{CallToolResult, meta};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::output::Content;
 
 /// What a tool answered, be it another's tool called through the [`Host`](crate::Host) or, in a test, the plugin's own.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// It serialises to the result as the protocol has it, members included that have no method here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct CallResult {
     raw: CallToolResult,
 }
 
 impl CallResult {
-    pub(crate) fn new(raw: CallToolResult) -> Self {
-        Self { raw }
-    }
-
     /// The texts of the result, joined by line ends.
     pub fn text(&self) -> String {
         let texts = self.raw.content.iter().filter(|block| block.kind == "text");
@@ -44,9 +44,36 @@ impl CallResult {
     pub fn details(&self) -> Option<&Value> {
         self.raw.meta.get(meta::DETAILS)
     }
+}
 
-    /// The result as the protocol has it.
-    pub fn into_raw(self) -> CallToolResult {
-        self.raw
-    }
+/// A tool as it is listed: by the host, or, in a test, by the plugin itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolInfo {
+    /// The name that calls use.
+    pub name: String,
+    /// A name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// What the tool does, for the model.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The JSON Schema of the arguments.
+    pub input_schema: Value,
+    /// The JSON Schema of the structured result.
+    #[serde(default)]
+    pub output_schema: Option<Value>,
+    /// MCP's hints, such as `readOnlyHint`, which nobody vouches for.
+    #[serde(default)]
+    pub annotations: Option<Value>,
+    /// MCP's metadata; what Lemon adds stands under `dev.lemon/tool`.
+    #[serde(rename = "_meta", default)]
+    pub meta: serde_json::Map<String, Value>,
+}
+
+/// A list of tools.
+#[derive(Deserialize)]
+pub(crate) struct Listed {
+    pub(crate) tools: Vec<ToolInfo>,
 }

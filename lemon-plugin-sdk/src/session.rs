@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
-use lemon_protocol::{SessionInfo, SessionRef};
+use lemon_protocol::SessionRef;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -27,6 +27,22 @@ struct Shared {
     closed: CancellationToken,
 }
 
+/// A session as [`Host::session`](crate::Host::session) reads it from the host.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// The session's id, the same for all plugins.
+    pub id: String,
+    /// The session's working directory, absolute.
+    pub cwd: PathBuf,
+    /// What kind of session it is: `main`, or a name that the embedding program gives.
+    pub scope: String,
+    /// The session's state.
+    pub state: Map<String, Value>,
+    /// The state's version, which counts its changes.
+    pub version: u64,
+}
+
 #[derive(Debug, Default)]
 struct Mirror {
     id: String,
@@ -34,10 +50,21 @@ struct Mirror {
     scope: String,
     state: Arc<Map<String, Value>>,
     version: u64,
-    /// Set after a gap in the versions, until the state was read anew (LPP-SESS-10).
-    stale: bool,
+    freshness: Freshness,
     /// The newest version that was heard of.
     newest: u64,
+}
+
+/// Whether the mirror may be used (LPP-SESS-10).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Freshness {
+    /// It has every change that was heard of.
+    #[default]
+    Fresh,
+    /// There was a gap in the versions, and the state is being read anew.
+    Refreshing,
+    /// There was a gap, and the host did not give the state. It is asked again when the session is next heard of.
+    Stale,
 }
 
 impl Session {
@@ -58,7 +85,7 @@ impl Session {
 
     /// The whole state as the host has last sent it; none while a change is missing and the state is read anew.
     pub fn state(&self) -> Option<Arc<Map<String, Value>>> {
-        self.read(|mirror| (!mirror.stale).then(|| mirror.state.clone()))
+        self.read(|mirror| (mirror.freshness == Freshness::Fresh).then(|| mirror.state.clone()))
     }
 
     /// One member of the state; none if it is absent, is not a `T`, or the state is being read anew.
@@ -106,23 +133,25 @@ impl Session {
         change(&mut self.shared.mirror.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the state anew after a gap, until nothing newer was heard of meanwhile. One that fails is left stale.
+    /// Takes in that a call names this version of the state: a mirror that is older lacks a change (LPP-SESS-04).
+    pub(crate) fn heard_of(&self, version: Option<u64>) {
+        // What names no version says nothing of changes.
+        if self.write(|mirror| mirror.heard_of(version.unwrap_or(0))) {
+            tokio::spawn(self.clone().refresh());
+        }
+    }
+
+    /// Reads the state anew after a gap, until nothing newer was heard of meanwhile.
     async fn refresh(self) {
         const ATTEMPTS: usize = 8;
         let host = self.host();
         for _ in 0..ATTEMPTS {
-            let Ok(info) = host.session().await else { return };
-            let current = self.write(|mirror| {
-                let newest = mirror.newest.max(info.version);
-                let stale = newest > info.version;
-                let SessionInfo { id, cwd, scope, state, version } = info;
-                *mirror = Mirror { id, cwd: cwd.into(), scope, state: Arc::new(state), version, stale, newest };
-                !stale
-            });
-            if current {
+            let Ok(info) = host.session().await else { break };
+            if self.write(|mirror| mirror.read_anew(info)) {
                 return;
             }
         }
+        self.write(Mirror::give_up);
     }
 }
 
@@ -162,7 +191,7 @@ impl Sessions {
                     scope: open.scope,
                     state: Arc::new(open.state),
                     version: open.version,
-                    stale: false,
+                    freshness: Freshness::Fresh,
                     newest: open.version,
                 };
                 match self.get(open.handle) {
@@ -208,15 +237,10 @@ impl Sessions {
 impl Mirror {
     /// Changes the state; says whether it has to be read anew from now on.
     fn change(&mut self, delta: lemon_protocol::SessionDelta) -> bool {
-        self.newest = self.newest.max(delta.version);
-        if self.stale || delta.version <= self.version {
-            return false;
+        if self.freshness != Freshness::Fresh || delta.version != self.version + 1 {
+            return self.heard_of(delta.version);
         }
-        if delta.version != self.version + 1 {
-            self.stale = true;
-            return true;
-        }
-        self.version = delta.version;
+        (self.version, self.newest) = (delta.version, delta.version);
         let state = Arc::make_mut(&mut self.state);
         for (name, value) in delta.changes {
             if value.is_null() {
@@ -226,6 +250,39 @@ impl Mirror {
             }
         }
         false
+    }
+
+    /// Notes that there is such a version; says whether the state has to be read anew from now on.
+    fn heard_of(&mut self, version: u64) -> bool {
+        self.newest = self.newest.max(version);
+        let begins = match self.freshness {
+            Freshness::Fresh => self.newest > self.version,
+            Freshness::Refreshing => false,
+            Freshness::Stale => true,
+        };
+        if begins {
+            self.freshness = Freshness::Refreshing;
+        }
+        begins
+    }
+
+    /// Takes in what the host gave; says whether that is all for now.
+    fn read_anew(&mut self, info: SessionInfo) -> bool {
+        // The host has sent the whole state meanwhile (LPP-SESS-13).
+        if self.freshness == Freshness::Fresh {
+            return true;
+        }
+        let SessionInfo { id, cwd, scope, state, version } = info;
+        let newest = self.newest.max(version);
+        let freshness = if newest > version { Freshness::Refreshing } else { Freshness::Fresh };
+        *self = Self { id, cwd, scope, state: Arc::new(state), version, freshness, newest };
+        freshness == Freshness::Fresh
+    }
+
+    fn give_up(&mut self) {
+        if self.freshness == Freshness::Refreshing {
+            self.freshness = Freshness::Stale;
+        }
     }
 }
 
@@ -252,8 +309,30 @@ mod tests {
     fn after_a_gap_the_mirror_is_not_used() {
         let mut mirror = Mirror::default();
         assert!(mirror.change(delta(2, json!({"a": 1}))), "it has to be read anew");
-        assert!(mirror.stale && mirror.state.is_empty());
+        assert!(mirror.freshness == Freshness::Refreshing && mirror.state.is_empty());
         assert!(!mirror.change(delta(3, json!({"a": 2}))), "which is being done already");
         assert_eq!(mirror.newest, 3);
+    }
+
+    #[test]
+    fn a_mirror_that_could_not_be_read_anew_is_tried_again() {
+        let mut mirror = Mirror::default();
+        assert!(mirror.heard_of(1), "a call names a version that never came");
+        mirror.give_up();
+        assert!(mirror.heard_of(1), "and so does the next call");
+        mirror.give_up();
+        assert!(mirror.change(delta(2, json!({}))), "and a change");
+        let info = |version| SessionInfo { version, ..SessionInfo::default() };
+        assert!(!mirror.read_anew(info(1)), "something newer is known");
+        assert!(mirror.read_anew(info(2)));
+        assert_eq!((mirror.version, mirror.freshness), (2, Freshness::Fresh));
+        assert!(!mirror.heard_of(2));
+    }
+
+    #[test]
+    fn what_was_asked_for_before_the_whole_state_came_does_not_replace_it() {
+        let mut mirror = Mirror { version: 5, newest: 5, ..Mirror::default() };
+        assert!(mirror.read_anew(SessionInfo { version: 4, ..SessionInfo::default() }));
+        assert_eq!(mirror.version, 5);
     }
 }

@@ -13,8 +13,9 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::error::ServeError;
-use crate::excerpt::{NAME, REASON, excerpt};
+use crate::excerpt::{NAME, excerpt};
 use crate::output::{IntoToolOutput, ToolOutput};
+use crate::read::Misfit;
 use crate::schema;
 
 /// The arguments of a tool that takes none.
@@ -46,7 +47,7 @@ pub struct Tool {
     title: Option<String>,
     description: String,
     input_schema: Result<Value, String>,
-    output_schema: Option<Result<Value, String>>,
+    output_schema: Option<Value>,
     annotations: Annotations,
     timeout: Option<Duration>,
     /// Its handler can't be dropped.
@@ -98,7 +99,7 @@ impl Tool {
             name: name.into(),
             title: None,
             description: description.into(),
-            input_schema: schema::of_input::<In>(),
+            input_schema: schema::object(schema::of_input::<In>()),
             output_schema: Out::output_schema(),
             annotations: Annotations::default(),
             timeout: None,
@@ -173,7 +174,8 @@ impl Tool {
         self
     }
 
-    /// How long a call may take in all; zero means for ever. Without it the host's own limit holds (LPP-TOOL-05).
+    /// How long a call may take in all, in whole milliseconds; zero means for ever. Without it the host's own limit holds
+    /// (LPP-TOOL-05).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -188,11 +190,13 @@ impl Tool {
         }
         let input =
             self.input_schema.clone().map_err(|problem| fault(format!("the type of its arguments: {problem}")))?;
-        let output = self.output_schema.clone().transpose();
+        let output = self.output_schema.clone().map(schema::object).transpose();
         let output = output.map_err(|problem| fault(format!("the type of its result: {problem}")))?;
         let mut meta_data = Map::new();
         if let Some(timeout) = self.timeout {
-            let hints = ToolHints { timeout_ms: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)) };
+            // Up, as a short time is not the zero that means for ever.
+            let milliseconds = timeout.as_nanos().div_ceil(1_000_000);
+            let hints = ToolHints { timeout_ms: Some(u64::try_from(milliseconds).unwrap_or(u64::MAX)) };
             meta_data.insert(meta::TOOL.to_owned(), serde_json::to_value(hints).unwrap_or_default());
         }
         let annotations = (self.annotations != Annotations::default())
@@ -254,21 +258,11 @@ where
 
 /// Reads arguments; the error names the place that does not fit.
 fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, String> {
-    let mut json = serde_json::Deserializer::from_str(arguments);
-    serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        let reason = reason(error.inner());
+    crate::read::read(arguments).map_err(|Misfit { path, reason }| {
+        let path = path.to_string();
         let path = excerpt(&path, NAME);
         if path == "." { format!("the arguments do not fit: {reason}") } else { format!("argument {path}: {reason}") }
     })
-}
-
-/// What serde says is wrong, without the place in a text that nobody wrote by hand, and with no more than the beginning
-/// of a value that it repeats.
-pub(crate) fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let end = text.rfind(" at line ").unwrap_or(text.len());
-    excerpt(&text[..end], REASON).into_owned()
 }
 
 /// The result of a handler that panicked. Rust's panic hook has told of it on stderr.

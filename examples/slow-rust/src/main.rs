@@ -29,7 +29,8 @@ async fn count(args: Count, ctx: Context) -> Result<String, ToolError> {
         }
         counted += &format!("{number} ");
         ctx.progress(number, args.to, format!("counted to {number}"));
-        ctx.partial(ToolOutput::text(counted.trim_end()));
+        // Made only where it is shown: all of it each time would take ever longer.
+        ctx.partial_with(|| ToolOutput::text(counted.trim_end()));
     }
     Ok(counted.trim_end().to_owned())
 }

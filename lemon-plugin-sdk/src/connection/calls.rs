@@ -97,14 +97,6 @@ impl Calls {
         outcome
     }
 
-    /// Takes a request out, at its end.
-    pub(crate) fn settle(&self, id: &RequestId<'static>) -> Owed {
-        match self.lock().remove(id) {
-            Some(entry) if !entry.cancelled => Owed::Answer,
-            _ => Owed::Nothing,
-        }
-    }
-
     /// Tells all handlers to stop, for the end of the plugin; their answers are still owed.
     pub(crate) fn stop_all(&self) {
         let tokens: Vec<_> = self.lock().values().map(|entry| entry.token.clone()).collect();
@@ -125,7 +117,7 @@ mod tests {
         assert_eq!(calls.settle_with(&id, || panic!("it is sent")), Ok(Owed::Nothing));
         calls.insert(id.clone(), CancellationToken::new()).unwrap();
         assert_eq!(calls.settle_with(&id, || Ok(())), Ok(Owed::Answer));
-        assert_eq!(calls.settle(&id), Owed::Nothing);
+        assert_eq!(calls.settle_with(&id, || panic!("it is sent twice")), Ok(Owed::Nothing));
     }
 
     #[test]
@@ -138,8 +130,8 @@ mod tests {
         calls.cancel(&RequestId::Number(1));
         calls.cancel(&RequestId::Text("1".into()));
         assert!(token.is_cancelled());
-        assert_eq!(calls.settle(&RequestId::Number(1)), Owed::Nothing);
-        assert_eq!(calls.settle(&RequestId::Number(2)), Owed::Answer);
-        assert_eq!(calls.settle(&RequestId::Number(2)), Owed::Nothing);
+        assert_eq!(calls.settle_with(&RequestId::Number(1), || Ok(())), Ok(Owed::Nothing));
+        assert_eq!(calls.settle_with(&RequestId::Number(2), || Ok(())), Ok(Owed::Answer));
+        assert_eq!(calls.settle_with(&RequestId::Number(2), || Ok(())), Ok(Owed::Nothing));
     }
 }

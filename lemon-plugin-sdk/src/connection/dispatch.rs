@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use lemon_protocol::{
-    ConfigureParams, ErrorObject, Fault, FaultKind, Kind, Message, Piece, RequestId, ShutdownParams, TopLevelId, method,
+    ConfigureParams, ErrorObject, Fault, FaultKind, Kind, Message, RequestId, ShutdownParams, TopLevelId, method,
 };
 use serde::Deserialize;
-use serde::de::Error as _;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +17,10 @@ use super::running::Patience;
 use crate::context::{Call, Context, Level};
 use crate::excerpt::{NAME, REASON, excerpt};
 use crate::progress::Progress;
+use crate::read::reason;
+
+/// JSON-RPC's code for text that is not JSON.
+const NOT_JSON: i64 = -32700;
 
 /// What a dialect does not have.
 fn no_method(method: &str) -> ErrorObject {
@@ -25,9 +28,9 @@ fn no_method(method: &str) -> ErrorObject {
     ErrorObject { code: ErrorObject::METHOD_NOT_FOUND, message, data: None }
 }
 
-/// Params that can't be read.
+/// Params that can't be taken.
 pub(super) fn bad_params(error: impl std::fmt::Display) -> ErrorObject {
-    let message = format!("unacceptable params: {}", excerpt(&error.to_string(), REASON));
+    let message = format!("unacceptable params: {error}");
     ErrorObject { code: ErrorObject::INVALID_PARAMS, message, data: None }
 }
 
@@ -35,23 +38,13 @@ pub(super) fn bad_params(error: impl std::fmt::Display) -> ErrorObject {
 pub(super) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, ErrorObject> {
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {
-        return Err(bad_params(serde_json::Error::custom("they are no object")));
+        return Err(bad_params("they are no object"));
     }
-    serde_json::from_str(text).map_err(bad_params)
+    serde_json::from_str(text).map_err(|error| bad_params(reason(&error)))
 }
 
 impl Connection {
-    pub(super) fn received(self: &Arc<Self>, piece: Piece<'_>) {
-        let line = match piece {
-            Piece::Line(line) => line,
-            Piece::Oversized { bytes, id, is_request } => {
-                if let Some(id) = id.filter(|_| is_request) {
-                    let text = format!("the request has {bytes} bytes, more than the {} that are read", super::INBOUND);
-                    self.refuse(&RequestId::Number(id), &ErrorObject::of(Kind::TooLarge, text));
-                }
-                return;
-            }
-        };
+    pub(super) fn received(self: &Arc<Self>, line: &[u8]) {
         match Message::parse(line) {
             Ok(Message::Request { id, method, params }) => {
                 if let Err(error) = self.request(&id, &method, params) {
@@ -60,23 +53,50 @@ impl Connection {
             }
             Ok(Message::Notification { method, params }) => self.notified(&method, params),
             Ok(Message::Response { id, outcome }) => self.pending.answer(id, outcome),
-            // Whoever sends a batch waits for an answer; other lines that are no messages are nobody's.
-            Err(fault) if fault.kind == FaultKind::Batch => {
-                let message = "a batch is not part of the protocol; send one message a line".to_owned();
-                let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None };
+            Err(fault) => self.broken(line, &fault),
+        }
+    }
+
+    /// A line over the limit, of which only the id is known.
+    pub(super) fn oversized(&self, bytes: usize, message: &TopLevelId) {
+        let text = format!("the request has {bytes} bytes, more than the {} that are read", super::INBOUND);
+        self.refuse_broken(message, &ErrorObject::of(Kind::TooLarge, text));
+    }
+
+    /// A line that is no message: whoever waits for an answer to it need not wait for ever.
+    fn broken(&self, line: &[u8], fault: &Fault) {
+        let mut message = TopLevelId::default();
+        let code = match fault.kind {
+            FaultKind::Batch => {
+                // Nobody knows which of its ids to answer.
+                let text = "a batch is not part of the protocol; send one message a line".to_owned();
+                let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message: text, data: None };
                 let _ = self.outbox.push_now(&Refusal { jsonrpc: Version::V2, id: None, error: &error }, self.limit());
+                return;
             }
-            Err(Fault { kind: FaultKind::NotJson | FaultKind::NotUtf8 | FaultKind::NotObject, .. }) => {}
-            Err(fault) => {
-                // Whoever waits for an answer to the broken request need not wait for ever.
-                let mut id = TopLevelId::default();
-                id.feed(line);
-                if let Some(number) = id.get().filter(|_| !id.is_answer()) {
-                    let message = format!("the request is not acceptable: {}", excerpt(&fault.to_string(), REASON));
-                    let error = ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None };
-                    self.refuse(&RequestId::Number(number), &error);
-                }
+            FaultKind::Blank | FaultKind::NotObject => return,
+            FaultKind::NotJson | FaultKind::NotUtf8 => NOT_JSON,
+            _ => ErrorObject::INVALID_REQUEST,
+        };
+        // Text that merely has a message in it is none.
+        if line.trim_ascii_start().starts_with(b"{") {
+            message.feed(line);
+        }
+        let text = format!("the request is not acceptable: {}", excerpt(&fault.to_string(), REASON));
+        self.refuse_broken(&message, &ErrorObject { code, message: text, data: None });
+    }
+
+    /// Refuses what has a method and an id, under that id, or without one where it can't be read (LPP-FRAME-11).
+    fn refuse_broken(&self, message: &TopLevelId, error: &ErrorObject) {
+        if !message.has_id() || message.is_answer() {
+            return;
+        }
+        match message.id() {
+            Some(id) => self.refuse(id, error),
+            None if message.is_request() => {
+                let _ = self.outbox.push_now(&Refusal { jsonrpc: Version::V2, id: None, error }, self.limit());
             }
+            None => {}
         }
     }
 
@@ -104,15 +124,13 @@ impl Connection {
             self.answer(id, Marked::list(era, &self.definition.server_info, tools));
             return Ok(());
         }
+        if method == method::PING && !self.is_modern(params) {
+            self.answer(id, Empty {});
+            return Ok(());
+        }
         let OnlyMeta { meta } = read(params)?;
         let only_modern = matches!(method, "server/discover" | "subscriptions/listen");
-        let era = match method {
-            method::PING if !self.is_modern(&meta)? => {
-                self.answer(id, Empty {});
-                return Ok(());
-            }
-            _ => self.admit(&meta, only_modern)?,
-        };
+        let era = self.admit(&meta, only_modern)?;
         match (method, era) {
             ("server/discover", Era::Modern) => self.discover(id),
             ("subscriptions/listen", Era::Modern) => return self.listen(id, params),
@@ -122,7 +140,7 @@ impl Connection {
                     level: Level,
                 }
                 let Params { level } = read(params)?;
-                self.peer().log_level = level;
+                self.peer().log_level = Some(level);
                 self.answer(id, Empty {});
             }
             (method::CONFIGURE, Era::Lemon) if self.definition.config.is_some() => return self.configure(id, params),
@@ -149,10 +167,10 @@ impl Connection {
         peer.era(meta, only_modern)
     }
 
-    /// Whether a ping is of the dialect that has none.
-    fn is_modern(&self, meta: &super::era::RequestMeta<'_>) -> Result<bool, ErrorObject> {
-        // A ping may come at any time, and a modern client that sends one without its keys is answered all the same.
-        Ok(meta.names_version() && self.peer().era(meta, false)? == Era::Modern)
+    /// Whether a ping is a whole request of the dialect that has none. Any other is answered, whatever it carries
+    /// (LPP-INIT-21).
+    fn is_modern(&self, params: Option<&RawValue>) -> bool {
+        read(params).is_ok_and(|OnlyMeta { meta }| self.peer().era(&meta, false) == Ok(Era::Modern))
     }
 
     fn call(self: &Arc<Self>, id: &RequestId<'_>, params: Option<&RawValue>) -> Result<(), ErrorObject> {
@@ -173,7 +191,10 @@ impl Connection {
         let session = match meta.session().filter(|_| era == Era::Lemon) {
             None => None,
             Some(named) => match self.sessions.get(named.handle) {
-                Some(session) => Some(session),
+                Some(session) => {
+                    session.heard_of(named.version);
+                    Some(session)
+                }
                 None => {
                     let text = format!("session {} is not open", named.handle);
                     return Err(ErrorObject::of(Kind::Stale, text));
@@ -210,11 +231,20 @@ impl Connection {
 
     fn configure(self: &Arc<Self>, id: &RequestId<'_>, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ConfigureParams = read(params)?;
+        let generation = params.generation;
+        {
+            let mut peer = self.peer();
+            if generation <= peer.generation {
+                let newest = peer.generation;
+                return Err(bad_params(format!("generation {newest} came before, and {generation} is not newer")));
+            }
+            peer.generation = generation;
+        }
         let values = serde_json::Value::Object(params.values).to_string();
         let connection = self.clone();
         self.spawn_request(id.clone().into_owned(), Era::Lemon, Patience::Grace, async move {
             let Some(declared) = &connection.definition.config else { return Ok(()) };
-            connection.config.configure(declared, &values).await.map_err(|error| {
+            connection.config.configure(declared, generation, &values).await.map_err(|error| {
                 let data = json!({ "pointer": error.pointer() }).as_object().cloned().unwrap_or_default();
                 ErrorObject::with(Kind::Config, error.message(), data)
             })
@@ -223,7 +253,7 @@ impl Connection {
     }
 
     /// Holds a stream of changes, of which there are none: what the plugin offers is fixed from its start. The client
-    /// ends it by a cancellation.
+    /// ends it by a cancellation, and the plugin's end by its result.
     fn listen(self: &Arc<Self>, id: &RequestId<'_>, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         #[derive(Deserialize)]
         #[expect(dead_code, reason = "that it is there is all that matters")]
@@ -245,7 +275,8 @@ impl Connection {
             let connection = self.clone();
             self.tasks.spawn(async move {
                 token.cancelled().await;
-                connection.calls.settle(&id);
+                let over = Marked::result(Era::Modern, &connection.definition.server_info, Empty {});
+                connection.settle(&id, || connection.answer(&id, over));
             });
         }
         Ok(())

@@ -37,8 +37,10 @@ pub(crate) struct Peer {
     pub(crate) shook_hands: bool,
     /// A modern request came.
     pub(crate) modern: bool,
-    /// What `logging/setLevel` asked for.
-    pub(crate) log_level: Level,
+    /// What `logging/setLevel` asked for; without it everything is sent.
+    pub(crate) log_level: Option<Level>,
+    /// The newest `lemon/configure` (LPP-CONF-06).
+    pub(crate) generation: u64,
     /// `lemon/shutdown` came.
     pub(crate) shutting_down: bool,
 }
@@ -62,10 +64,6 @@ pub(crate) struct RequestMeta<'a> {
 }
 
 impl RequestMeta<'_> {
-    pub(crate) fn names_version(&self) -> bool {
-        self.version.is_some()
-    }
-
     pub(crate) fn progress_token(&self) -> Option<RequestId<'static>> {
         self.progress_token.and_then(|raw| serde_json::from_str(raw.get()).ok())
     }
@@ -95,7 +93,6 @@ impl Peer {
             }
             return Ok(if self.offer.is_some() { Era::Lemon } else { Era::Legacy });
         };
-        self.modern = true;
         let version: Cow<'_, str> = serde_json::from_str::<String>(version.get())
             .map(Cow::Owned)
             .map_err(|_| lacks("io.modelcontextprotocol/protocolVersion"))?;
@@ -111,6 +108,8 @@ impl Peer {
         if meta.capabilities.as_ref().filter(|raw| object(raw)).is_none() {
             return Err(lacks("io.modelcontextprotocol/clientCapabilities"));
         }
+        // Only now: a request that is refused says nothing of those that follow.
+        self.modern = true;
         Ok(Era::Modern)
     }
 }
@@ -120,10 +119,19 @@ fn lacks(key: &str) -> ErrorObject {
     ErrorObject { code: ErrorObject::INVALID_PARAMS, message, data: None }
 }
 
+/// Reads a `_meta`. One that is no object counts as absent, as do members of the wrong type.
+fn lenient<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<RequestMeta<'a>, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    if !raw.get().starts_with('{') {
+        return Ok(RequestMeta::default());
+    }
+    serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)
+}
+
 /// Params of which only `_meta` matters.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct OnlyMeta<'a> {
-    #[serde(rename = "_meta", borrow, default)]
+    #[serde(rename = "_meta", borrow, default, deserialize_with = "lenient")]
     pub(crate) meta: RequestMeta<'a>,
 }
 
@@ -135,7 +143,7 @@ pub(crate) struct CallParams<'a> {
     /// Null is something else than nothing: it is no object (LPP-CALL-02).
     #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) arguments: Option<&'a RawValue>,
-    #[serde(rename = "_meta", borrow, default)]
+    #[serde(rename = "_meta", borrow, default, deserialize_with = "lenient")]
     pub(crate) meta: RequestMeta<'a>,
 }
 
@@ -148,6 +156,6 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 pub(crate) struct ListParams<'a> {
     #[serde(default)]
     pub(crate) cursor: Option<IgnoredAny>,
-    #[serde(rename = "_meta", borrow, default)]
+    #[serde(rename = "_meta", borrow, default, deserialize_with = "lenient")]
     pub(crate) meta: RequestMeta<'a>,
 }

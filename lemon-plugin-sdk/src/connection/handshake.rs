@@ -1,8 +1,8 @@
 //! The handshake of MCP up to 2025-11-25, with Lemon's part in it, and `server/discover` of 2026-07-28.
 
 use lemon_protocol::{
-    Capabilities, ErrorObject, HostOffer, InitializeParams, Kind, LEMON_ID, MCP_VERSIONS, NoCommonVersion,
-    PluginAnswer, ProtocolVersion, RequestId,
+    Capabilities, ErrorObject, HostOffer, Kind, LEMON_ID, MCP_VERSIONS, NoCommonVersion, PluginAnswer, ProtocolVersion,
+    RequestId,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,11 +12,21 @@ use super::Connection;
 use super::dispatch::{bad_params, read};
 use super::era::{Era, MODERN};
 use super::message::Marked;
+use crate::read::reason;
+
+/// What is read of the params of `initialize`. Who the client is, which MCP has it say, decides nothing here: a client
+/// that does not say it is answered too.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params {
+    protocol_version: String,
+    capabilities: Capabilities,
+}
 
 impl Connection {
     /// Answers `initialize`, also a second one, and one after `server/discover`: some clients do both.
     pub(super) fn initialize(&self, id: &RequestId<'_>, params: Option<&RawValue>) -> Result<(), ErrorObject> {
-        let params: InitializeParams = read(params)?;
+        let params: Params = read(params)?;
         let offer = offer(&params.capabilities)?;
         let asked = MCP_VERSIONS.iter().copied().find(|version| *version == params.protocol_version);
         let mut capabilities = json!({ "tools": {}, "logging": {} });
@@ -39,8 +49,8 @@ impl Connection {
         if let Some(instructions) = &self.definition.instructions {
             result["instructions"] = Value::from(instructions.as_str());
         }
-        if let (Some(offer), Some(watch)) = (&offer, &self.host_process) {
-            watch.tell(&offer.process);
+        if let (Some(offer), Some(watch)) = (&offer, &self.watch) {
+            watch.host_is(&offer.process);
         }
         {
             let mut peer = self.peer();
@@ -67,7 +77,7 @@ impl Connection {
 /// The host's part, if the client is a Lemon host.
 fn offer(capabilities: &Capabilities) -> Result<Option<HostOffer>, ErrorObject> {
     let Some(body) = capabilities.lemon() else { return Ok(None) };
-    HostOffer::deserialize(body).map(Some).map_err(bad_params)
+    HostOffer::deserialize(body).map(Some).map_err(|error| bad_params(reason(&error)))
 }
 
 /// The protocol version that both speak (LPP-VER-04).

@@ -59,7 +59,7 @@ pub(crate) struct Empty {}
 pub(crate) struct Marked<'a, R> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
-    /// How long a list or a description may be kept, and by whom: for ever, as it is the same in every process.
+    /// How long a list or a description may be kept before it is asked for again, and by whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ impl Meta<'_> {
     }
 }
 
-/// How long a modern client may keep what never changes within a version of the plugin.
+/// Five minutes: what is offered never changes while a process runs, but the next one may be of another version.
 const TTL_MS: u64 = 300_000;
 
 impl<'a, R: Serialize> Marked<'a, R> {

@@ -17,12 +17,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lemon_protocol::{LineSplitter, RequestId, method};
+use lemon_protocol::{LineSplitter, Piece, RequestId, method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use self::calls::Calls;
 use self::era::{Era, Peer};
@@ -34,7 +35,7 @@ use crate::context::Level;
 use crate::definition::Definition;
 use crate::error::ConfigError;
 use crate::session::Sessions;
-use crate::stdio::HostTeller;
+use crate::stdio::{Signals, Watch};
 
 /// The longest line that is read (LPP-LIM-05).
 const INBOUND: usize = 16 << 20;
@@ -49,12 +50,14 @@ pub(crate) struct Connection {
     calls: Calls,
     sessions: Sessions,
     config: Config,
+    /// What handlers run on; they may tell of progress from threads that know of no runtime.
+    pub(crate) runtime: Handle,
     /// Handlers, each a task.
     tasks: TaskTracker,
     /// Handlers that still run are dropped.
     abandon: CancellationToken,
-    /// Told of the host's process, to watch it.
-    host_process: Option<HostTeller>,
+    /// Watches the process from outside of the runtime; none for a plugin in memory.
+    watch: Option<Watch>,
     put_away: PutAway,
 }
 
@@ -65,15 +68,11 @@ struct PutAway {
     done: CancellationToken,
 }
 
-/// How a connection is told to end, by a signal for example.
-pub(crate) struct Ending {
-    pub(crate) token: CancellationToken,
-    pub(crate) host_process: Option<HostTeller>,
-}
-
 /// How long handlers have to end once the connection does; then a moment is left for the last answers.
 const GRACE: Duration = Duration::from_millis(1_300);
-const LAST_WORDS: Duration = Duration::from_millis(300);
+/// The same after SIGTERM.
+const SHORT_GRACE: Duration = Duration::from_millis(500);
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// So many lines are taken in before handlers have a turn.
 const BATCH: usize = 64;
@@ -83,19 +82,21 @@ pub(crate) async fn serve(
     definition: Arc<Definition>,
     mut input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
-    ending: Ending,
+    watch: Option<Watch>,
+    signals: Signals,
 ) -> io::Result<()> {
-    let connection = Arc::new(Connection::new(definition, ending.host_process));
-    let mut writer = tokio::spawn({
+    let connection = Arc::new(Connection::new(definition, watch));
+    let _stopped = Stopped(connection.clone());
+    let mut writer = AbortOnDropHandle::new(tokio::spawn({
         let connection = connection.clone();
         async move { connection.outbox.write_to(output).await }
-    });
+    }));
     let mut lines = LineSplitter::new(INBOUND);
     let mut buffer = vec![0; 64 * 1024];
     let ended = loop {
         let read = tokio::select! {
             biased;
-            () = ending.token.cancelled() => break Ok(()),
+            () = signals.ending.cancelled() => break Ok(()),
             // Nobody reads the answers any more.
             _ = &mut writer => break Ok(()),
             () = connection.outbox.overflown() => {
@@ -111,7 +112,10 @@ pub(crate) async fn serve(
         }
         let mut taken = 0;
         while let Some(piece) = lines.next_piece() {
-            connection.received(piece);
+            match piece {
+                Piece::Line(line) => connection.received(line),
+                Piece::Oversized { bytes, .. } => connection.oversized(bytes, lines.dropped()),
+            }
             taken += 1;
             // Handlers have their turn while a client sends thousands of calls in one go.
             if taken % BATCH == 0 {
@@ -119,16 +123,26 @@ pub(crate) async fn serve(
             }
         }
     };
-    connection.end().await;
+    connection.end(&signals).await;
     if !writer.is_finished() {
         let _ = tokio::time::timeout(LAST_WORDS, &mut writer).await;
-        writer.abort();
     }
     ended
 }
 
+/// Nothing runs on when whoever served the connection no longer does: at its end, or because it was dropped.
+struct Stopped(Arc<Connection>);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0.stop();
+        self.0.abandon.cancel();
+        self.0.outbox.close();
+    }
+}
+
 impl Connection {
-    fn new(definition: Arc<Definition>, host_process: Option<HostTeller>) -> Self {
+    fn new(definition: Arc<Definition>, watch: Option<Watch>) -> Self {
         Self {
             definition,
             outbox: Outbox::default(),
@@ -137,22 +151,39 @@ impl Connection {
             calls: Calls::default(),
             sessions: Sessions::default(),
             config: Config::default(),
+            runtime: Handle::current(),
             tasks: TaskTracker::new(),
             abandon: CancellationToken::new(),
-            host_process,
+            watch,
             put_away: PutAway::default(),
         }
     }
 
-    /// Lets handlers end, and ends those that do not.
-    async fn end(self: &Arc<Self>) {
+    /// Tells all that runs to stop.
+    fn stop(&self) {
         self.calls.stop_all();
         self.pending.close();
         self.sessions.close_all();
+        self.tasks.close();
+    }
+
+    /// Lets handlers end, and ends those that do not.
+    async fn end(self: &Arc<Self>, signals: &Signals) {
+        if let Some(watch) = &self.watch {
+            watch.ends();
+        }
+        self.stop();
         // The task that it starts is one of those that are waited for.
         drop(self.put_away());
-        self.tasks.close();
-        let _ = tokio::time::timeout(GRACE, self.tasks.wait()).await;
+        let hurry = async {
+            signals.hurry.cancelled().await;
+            tokio::time::sleep(SHORT_GRACE).await;
+        };
+        tokio::select! {
+            () = self.tasks.wait() => {}
+            () = tokio::time::sleep(GRACE) => {}
+            () = hurry => {}
+        }
         self.abandon.cancel();
         // A dropped future takes a turn of the runtime; what blocks its thread is left to itself.
         let _ = tokio::time::timeout(Duration::from_millis(50), self.tasks.wait()).await;
@@ -202,8 +233,8 @@ impl Connection {
         self.config.get(self.definition.config.as_ref())
     }
 
-    /// Sends a notification that may be lost.
-    pub(crate) fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), Unsent> {
+    /// Sends a notification that may be lost, and says how long it is.
+    pub(crate) fn notify(&self, method: &str, params: &impl Serialize) -> Result<usize, Unsent> {
         self.outbox.try_push(&Notification { jsonrpc: Version::V2, method, params }, self.limit())
     }
 
@@ -214,7 +245,7 @@ impl Connection {
 
     /// Sends a log message, unless the client wants only weightier ones.
     pub(crate) fn log(&self, era: Era, level: Level, text: &str) {
-        if era != Era::Modern && level < self.peer().log_level {
+        if era != Era::Modern && self.peer().log_level.is_some_and(|least| level < least) {
             return;
         }
         let logger = self.definition.name.as_str().into();
@@ -224,5 +255,36 @@ impl Connection {
     /// Says that a cancelled handler has ended (LPP-CANCEL-07).
     fn settled(&self, id: &RequestId<'static>) {
         self.notify_now(method::SETTLED, &lemon_protocol::Settled { request_id: id.clone() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::{Context, NoArgs, Plugin};
+
+    #[tokio::test]
+    async fn a_connection_that_is_dropped_leaves_no_handler_running() {
+        let (sender, mut handlers) = tokio::sync::mpsc::channel::<()>(1);
+        let plugin = Plugin::new("test", "1.0.0").tool("hang", "", move |_: NoArgs, _: Context| {
+            let sender = sender.clone();
+            async move {
+                sender.send(()).await.unwrap();
+                std::future::pending::<()>().await;
+            }
+        });
+        let (mut ours, theirs) = tokio::io::duplex(1024);
+        let (read, write) = tokio::io::split(theirs);
+        let serving = tokio::spawn(serve(plugin.checked().unwrap(), read, write, None, Signals::default()));
+        let call = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hang\"}}\n";
+        ours.write_all(call).await.unwrap();
+        handlers.recv().await.unwrap();
+        serving.abort();
+        assert!(handlers.recv().await.is_none(), "the tool and what it ran are gone");
+        let mut rest = Vec::new();
+        ours.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.is_empty(), "and the output is closed");
     }
 }

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Above this, answers wait and what may be lost is dropped.
 const SOFT: usize = 8 << 20;
-/// Above this, the peer counts as not reading.
+/// Above this, the peer counts as not reading. While so much of answers waits for room no call is begun, and above twice
+/// as much what ran already is refused.
 const HARD: usize = 64 << 20;
 /// A buffer larger than this is given back once it is written.
 const KEEP: usize = 1 << 20;
@@ -60,6 +61,11 @@ impl Default for Outbox {
 }
 
 impl Outbox {
+    /// One that takes everything, for a client that lives in a test.
+    pub(crate) fn unbounded() -> Self {
+        Self::bounded(usize::MAX, usize::MAX)
+    }
+
     fn bounded(soft: usize, hard: usize) -> Self {
         let (filled, drained) = (Notify::new(), Notify::new());
         let (held, overflown) = (AtomicUsize::new(0), CancellationToken::new());
@@ -75,13 +81,15 @@ impl Outbox {
         self.drained.notified()
     }
 
-    /// Counts an answer that waits for room as long as it does.
-    pub(crate) fn hold(&self, message: &impl Serialize) -> Held<'_> {
+    /// Counts an answer that waits for room as long as it does. None if it would make too much of it: calls that run
+    /// side by side each have a result in the end, and nobody reads them.
+    pub(crate) fn hold(&self, message: &impl Serialize) -> Option<Held<'_>> {
         let mut counter = Counter(0);
         // What can't be written is not held either.
         let _ = serde_json::to_writer(&mut counter, message);
-        self.held.fetch_add(counter.0, Ordering::Relaxed);
-        Held { outbox: self, bytes: counter.0 }
+        let before = self.held.fetch_add(counter.0, Ordering::Relaxed);
+        let held = Held { outbox: self, bytes: counter.0 };
+        (before + counter.0 <= self.hard.saturating_mul(2)).then_some(held)
     }
 
     /// Whether so many bytes of answers wait for room that nothing should be begun that adds to them.
@@ -89,15 +97,15 @@ impl Outbox {
         self.held.load(Ordering::Relaxed) > self.hard
     }
 
-    /// Adds a message if there is room.
-    pub(crate) fn try_push(&self, message: &impl Serialize, limit: usize) -> Result<(), Unsent> {
+    /// Adds a message if there is room, and says how long it is.
+    pub(crate) fn try_push(&self, message: &impl Serialize, limit: usize) -> Result<usize, Unsent> {
         self.add(message, limit, self.soft)
     }
 
     /// Adds a message that can't wait. When the peer has left far too much unread, the outbox is closed, and whoever
     /// waits for [`overflown`](Self::overflown) ends the connection: the writer is stuck, and can't.
     pub(crate) fn push_now(&self, message: &impl Serialize, limit: usize) -> Result<(), Unsent> {
-        let outcome = self.add(message, limit, self.hard);
+        let outcome = self.add(message, limit, self.hard).map(drop);
         if outcome == Err(Unsent::Full) {
             self.close();
             self.overflown.cancel();
@@ -110,7 +118,7 @@ impl Outbox {
         self.overflown.cancelled().await;
     }
 
-    fn add(&self, message: &impl Serialize, limit: usize, room: usize) -> Result<(), Unsent> {
+    fn add(&self, message: &impl Serialize, limit: usize, room: usize) -> Result<usize, Unsent> {
         let mut waiting = self.lock();
         if waiting.closed {
             return Err(Unsent::Closed);
@@ -128,7 +136,7 @@ impl Outbox {
         waiting.lines.push(b'\n');
         drop(waiting);
         self.filled.notify_one();
-        Ok(())
+        Ok(bytes)
     }
 
     /// Takes nothing more; what waits is still written.
@@ -240,8 +248,10 @@ mod tests {
     #[test]
     fn answers_that_wait_count_until_they_do_not() {
         let outbox = Outbox::bounded(1_000, 10_000);
-        let held = outbox.hold(&"x".repeat(10_000));
+        let held = outbox.hold(&"x".repeat(10_000)).unwrap();
         assert!(outbox.is_crowded());
+        assert!(outbox.hold(&"x".repeat(9_999)).is_none(), "of those that ran already, no more than twice as many");
+        assert!(outbox.hold(&"x".repeat(9_990)).is_some(), "what was not taken does not count");
         drop(held);
         assert!(!outbox.is_crowded());
     }

@@ -66,6 +66,8 @@ impl Connection {
         if owed == Owed::Nothing && call.era == Era::Lemon && has_ended {
             self.settled(&call.id);
         }
+        // For tasks that the handler has left behind.
+        call.token.cancel();
     }
 
     /// Answers a call with what its handler gave, once there is room for it, unless it is cancelled until then.
@@ -75,7 +77,8 @@ impl Connection {
         loop {
             let mut drained = pin!(self.outbox.drained());
             drained.as_mut().enable();
-            match self.calls.settle_with(id, || self.outbox.try_push(&self.call_answer(call, &output), limit)) {
+            match self.calls.settle_with(id, || self.outbox.try_push(&self.call_answer(call, &output), limit).map(drop))
+            {
                 Ok(owed) => return owed,
                 // Nothing is written any more.
                 Err(Unsent::Closed) => return Owed::Answer,
@@ -87,7 +90,13 @@ impl Connection {
                     (output, held, shortened) = (ToolOutput::error(text), None, true);
                 }
                 Err(Unsent::Full) => {
-                    held.get_or_insert_with(|| self.outbox.hold(&self.call_answer(call, &output)));
+                    if held.is_none() {
+                        held = self.outbox.hold(&self.call_answer(call, &output));
+                    }
+                    if held.is_none() {
+                        let text = "the tool ran, but its result was given up: too many answers wait to be read";
+                        return self.settle(id, || self.refuse(id, &ErrorObject::of(Kind::Busy, text)));
+                    }
                     tokio::select! {
                         () = drained => {}
                         // The end of the plugin cancels too, and the answer is still owed then.
@@ -104,7 +113,7 @@ impl Connection {
     }
 
     /// Ends a request with an answer that needs no room, unless its cancellation was read.
-    fn settle(&self, id: &RequestId<'static>, answer: impl FnOnce()) -> Owed {
+    pub(super) fn settle(&self, id: &RequestId<'static>, answer: impl FnOnce()) -> Owed {
         let sent = self.calls.settle_with(id, || {
             answer();
             Ok(())

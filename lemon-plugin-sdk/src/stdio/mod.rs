@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub(crate) use watch::{HostTeller, Watch};
+pub(crate) use watch::{Signals, Watch};
 
 /// The real standard input and output.
 pub(crate) struct Wire {

@@ -3,11 +3,15 @@
 //! The thread tells the connection, which lets handlers end. If the process is still there when it should be gone, as
 //! when a handler blocks the only thread of the runtime, it exits from here. The host's death is watched as well as
 //! the input's end, since someone else may hold the pipe open (LPP-END-04, LPP-INIT-06).
+//!
+//! Once started the thread is never called off. When the plugin has been served, its program may still hang, as in a
+//! runtime that waits for a blocked thread.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use lemon_protocol::HostProcess;
@@ -18,92 +22,100 @@ use super::host::{Ancestors, HostDeath};
 
 /// How long after the end of its input or of the host the process is gone, whatever its handlers do.
 const LAST_MOMENT: Duration = Duration::from_millis(1_900);
-/// The same after SIGTERM.
+/// The same after SIGTERM, which a host follows up with SIGKILL after a second (LPP-END-05).
 const TERMINATED: Duration = Duration::from_millis(900);
 
-/// The thread. It ends when this is dropped.
-pub(crate) struct Watch {
-    ending: CancellationToken,
-    tell: HostTeller,
-    signal: signal_hook::SigId,
+/// What to ask of the input, so that only its end wakes the thread, and not each message. A pipe tells of its end
+/// unasked; a socket that was shut down in one direction only does not.
+#[cfg(target_os = "linux")]
+const INPUT_END: PollFlags = PollFlags::RDHUP;
+#[cfg(not(target_os = "linux"))]
+const INPUT_END: PollFlags = PollFlags::empty();
+
+/// What the thread says.
+#[derive(Clone, Default)]
+pub(crate) struct Signals {
+    /// The plugin comes to its end, by a signal or the host's death. The end of the input is noticed by who reads it.
+    pub(crate) ending: CancellationToken,
+    /// SIGTERM came: there is less time.
+    pub(crate) hurry: CancellationToken,
 }
 
-/// Tells the thread which process the host is.
-pub(crate) struct HostTeller {
+/// Tells the thread what only the connection knows.
+pub(crate) struct Watch {
     host: mpsc::SyncSender<HostDeath>,
+    ends: Arc<AtomicBool>,
     wake: UnixStream,
     /// As they were at the start, when the host was most likely still alive.
     ancestors: Ancestors,
 }
 
 impl Watch {
-    pub(crate) fn start(input_end: OwnedFd) -> io::Result<Self> {
-        let ending = CancellationToken::new();
+    /// Starts the thread.
+    pub(crate) fn start(input_end: OwnedFd) -> io::Result<(Self, Signals)> {
+        let (signals, ends) = (Signals::default(), Arc::<AtomicBool>::default());
         let (host, told) = mpsc::sync_channel(1);
         let (wake, woken) = UnixStream::pair()?;
         let (terminate, terminated) = UnixStream::pair()?;
-        let signal = signal_hook::low_level::pipe::register(signal_hook::consts::SIGTERM, terminate)?;
-        let thread = Thread { input_end, terminated, woken, told, host: None, ending: ending.clone() };
+        signal_hook::low_level::pipe::register(signal_hook::consts::SIGTERM, terminate)?;
+        let thread = Thread {
+            input_end,
+            terminated,
+            _wake: wake.try_clone()?,
+            woken,
+            told,
+            ends: ends.clone(),
+            host: None,
+            signals: signals.clone(),
+        };
         std::thread::Builder::new().name("lemon-watch".to_owned()).stack_size(128 * 1024).spawn(|| thread.run())?;
-        Ok(Self { ending, tell: HostTeller { host, wake, ancestors: Ancestors::look() }, signal })
+        Ok((Self { host, ends, wake, ancestors: Ancestors::look() }, signals))
     }
 
-    /// Cancelled by a signal or the host's death; the end of the input is noticed by who reads it.
-    pub(crate) fn ending(&self) -> CancellationToken {
-        self.ending.clone()
-    }
-
-    /// Takes the host's process from its offer.
-    pub(crate) fn host_teller(&self) -> io::Result<HostTeller> {
-        let HostTeller { host, wake, ancestors } = &self.tell;
-        Ok(HostTeller { host: host.clone(), wake: wake.try_clone()?, ancestors: ancestors.clone() })
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        signal_hook::low_level::unregister(self.signal);
-        // The thread may have ended already, which is what this asks for.
-        let _ = self.tell.wake.shutdown(std::net::Shutdown::Both);
-    }
-}
-
-impl HostTeller {
-    /// Looks the host up here and not on the thread: until its `initialize` is answered, it most likely lives. There is
-    /// one host for the life of the process: what comes after the first changes nothing.
-    pub(crate) fn tell(&self, host: &HostProcess) {
+    /// Takes the host's process from its offer. It is looked up here and not on the thread: until its `initialize` is
+    /// answered, it most likely lives. There is one host for the life of the process: what comes after the first
+    /// changes nothing.
+    pub(crate) fn host_is(&self, host: &HostProcess) {
         if let Some(death) = HostDeath::of(host, &self.ancestors)
             && self.host.try_send(death).is_ok()
         {
             let _ = (&self.wake).write(&[0]);
         }
     }
+
+    /// The connection comes to its end, for whatever reason.
+    pub(crate) fn ends(&self) {
+        self.ends.store(true, Ordering::Release);
+        let _ = (&self.wake).write(&[0]);
+    }
 }
 
 struct Thread {
     input_end: OwnedFd,
     terminated: UnixStream,
+    /// Keeps the other end open.
+    _wake: UnixStream,
     woken: UnixStream,
     told: mpsc::Receiver<HostDeath>,
+    ends: Arc<AtomicBool>,
     host: Option<HostDeath>,
-    ending: CancellationToken,
+    signals: Signals,
 }
 
 impl Thread {
     fn run(mut self) {
-        if let Some(grace) = self.watch()
-            && !self.over_within(grace)
-        {
+        // None where the system does not let us watch.
+        if let Some(grace) = self.watch() {
+            self.wait(grace);
             exit();
         }
     }
 
-    /// Waits until the plugin has to end, and says how long it may take; none when nobody watches any more.
+    /// Waits until the plugin has to end, and says how long it may take.
     fn watch(&mut self) -> Option<Duration> {
         loop {
             let mut fds = vec![
-                // Asks for nothing, so that only the end of the input wakes the thread, and not each message.
-                PollFd::new(&self.input_end, PollFlags::empty()),
+                PollFd::new(&self.input_end, INPUT_END),
                 PollFd::new(&self.terminated, PollFlags::IN),
                 PollFd::new(&self.woken, PollFlags::IN),
             ];
@@ -113,44 +125,51 @@ impl Thread {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(_) => return None,
             };
+            // That the input has ended as well makes no longer time of it.
+            if happened[1] {
+                self.signals.hurry.cancel();
+                self.signals.ending.cancel();
+                return Some(TERMINATED);
+            }
             if happened[0] {
                 return Some(LAST_MOMENT);
             }
-            if happened[1] {
-                self.ending.cancel();
-                return Some(TERMINATED);
-            }
             if happened[2] {
-                if !matches!(self.woken.read(&mut [0; 8]), Ok(1..)) {
-                    return None;
+                let _ = self.woken.read(&mut [0; 8]);
+                if self.ends.load(Ordering::Acquire) {
+                    return Some(LAST_MOMENT);
                 }
                 self.host = self.host.take().or_else(|| self.told.try_recv().ok());
             } else if self.host.as_ref().is_some_and(HostDeath::happened) {
-                self.ending.cancel();
+                self.signals.ending.cancel();
                 return Some(LAST_MOMENT);
             }
         }
     }
 
-    /// Whether the plugin came to its end by itself in that time.
-    fn over_within(&mut self, grace: Duration) -> bool {
-        let end = Instant::now() + grace;
+    /// Lets the time pass in which the plugin should come to its end by itself; a SIGTERM makes it shorter.
+    fn wait(&self, grace: Duration) {
+        let mut end = Instant::now() + grace;
+        let mut hurry = self.signals.hurry.is_cancelled();
         loop {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return false;
+                return;
             }
             let pause = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-            let mut fds = [PollFd::new(&self.woken, PollFlags::IN)];
-            if matches!(poll(&mut fds, Some(&pause)), Ok(1..)) && !matches!(self.woken.read(&mut [0; 8]), Ok(1..)) {
-                return true;
+            let mut fds = [PollFd::new(&self.terminated, PollFlags::IN)];
+            // Nothing is waited for once it came.
+            if matches!(poll(&mut fds[usize::from(hurry)..], Some(&pause)), Ok(1..)) {
+                hurry = true;
+                self.signals.hurry.cancel();
+                end = end.min(Instant::now() + TERMINATED);
             }
         }
     }
 }
 
-/// Only reached when handlers hold up the end, which the host asked for: it is no failure.
-#[expect(clippy::exit, reason = "the process has to be gone, and its main thread is stuck")]
+/// Only reached when something holds up the end, which the host asked for: it is no failure. Nothing else is run on the
+/// way, neither what was registered for the exit nor the writing of what is still buffered: that may hang as well.
 fn exit() {
-    std::process::exit(0);
+    signal_hook::low_level::exit(0);
 }

@@ -1,6 +1,7 @@
 //! What a test says of its client before the plugin starts.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use lemon_protocol::ErrorObject;
@@ -9,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::link::{HostAnswers, Link};
 use super::{Client, Error};
-use crate::connection::{self, Ending};
+use crate::connection;
 use crate::plugin::Plugin;
+use crate::stdio::Signals;
 
 /// Sets up a [`Client`].
 #[must_use]
@@ -18,7 +20,7 @@ pub struct ClientBuilder {
     pub(super) lemon: bool,
     pub(super) cwd: PathBuf,
     pub(super) state: Map<String, Value>,
-    pub(super) config: Option<Map<String, Value>>,
+    pub(super) config: Option<Value>,
     pub(super) max_message_bytes: u64,
     pub(super) host: Option<HostAnswers>,
 }
@@ -42,9 +44,10 @@ impl ClientBuilder {
         self
     }
 
-    /// The configuration's values, an object; what is absent has the default of the plugin's schema.
+    /// The configuration's values, an object; what is absent has the default of the plugin's schema. A plugin that
+    /// declares no configuration refuses it.
     pub fn config(mut self, values: Value) -> Self {
-        self.config = values.as_object().cloned();
+        self.config = Some(values);
         self
     }
 
@@ -70,8 +73,7 @@ impl ClientBuilder {
         let definition = plugin.checked()?;
         let (ours, theirs) = tokio::io::duplex(256 * 1024);
         let (read, write) = tokio::io::split(theirs);
-        let ending = Ending { token: CancellationToken::new(), host_process: None };
-        let plugin = tokio::spawn(connection::serve(definition, read, write, ending));
+        let plugin = tokio::spawn(connection::serve(definition, read, write, None, Signals::default()));
         let over = CancellationToken::new();
         let link = Link::open(ours, self.host.clone(), over.clone());
         let mut client = Client {
@@ -79,10 +81,17 @@ impl ClientBuilder {
             lemon: self.lemon,
             config_schema: None,
             version: Mutex::new(0),
+            generation: AtomicU64::new(0),
             over: over.drop_guard(),
             plugin,
         };
         client.shake_hands(self).await?;
         Ok(client)
+    }
+}
+
+impl std::fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientBuilder").field("lemon", &self.lemon).field("cwd", &self.cwd).finish_non_exhaustive()
     }
 }

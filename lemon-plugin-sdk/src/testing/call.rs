@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use lemon_protocol::{CallToolResult, ErrorObject, method};
+use lemon_protocol::{ErrorObject, method};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -80,9 +80,7 @@ impl Call {
     /// Waits for the end of the handler: for the answer, or, if the call was cancelled, for the word that it settled.
     pub async fn finished(self) -> Finished {
         let outcome = match self.answer.await {
-            Ok(Some(Ok(result))) => {
-                serde_json::from_str::<CallToolResult>(result.get()).map(CallResult::new).map_err(Error::Unreadable)
-            }
+            Ok(Some(Ok(result))) => serde_json::from_str(result.get()).map_err(Error::Unreadable),
             Ok(Some(Err(error))) => Err(Error::Refused(error)),
             Ok(None) | Err(_) => Err(Error::NoAnswer),
         };

@@ -8,16 +8,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::call::{Call, LogSeen, ProgressSeen};
+use crate::connection::outbox::Outbox;
 
 /// Answers what the plugin asks of the host: the method and its params.
 pub(super) type HostAnswers = Arc<dyn Fn(&str, Value) -> Result<Value, ErrorObject> + Send + Sync>;
 
 pub(super) struct Link {
-    sender: mpsc::Sender<Vec<u8>>,
+    /// What a test says is never dropped, and never waits for the plugin: the calls that begin it can't.
+    outbox: Outbox,
     state: Mutex<State>,
     host: Option<HostAnswers>,
 }
@@ -44,24 +46,20 @@ impl Link {
     /// Connects to a plugin; its input ends when `over` is cancelled.
     pub(super) fn open(stream: DuplexStream, host: Option<HostAnswers>, over: CancellationToken) -> Arc<Self> {
         let (mut from_plugin, mut to_plugin) = tokio::io::split(stream);
-        let (sender, mut outgoing) = mpsc::channel::<Vec<u8>>(1024);
+        let link = Arc::new(Self { outbox: Outbox::unbounded(), state: Mutex::default(), host });
+        let writer = link.clone();
         tokio::spawn(async move {
-            loop {
-                let line = tokio::select! {
-                    biased;
-                    Some(line) = outgoing.recv() => line,
-                    () = over.cancelled() => break,
-                };
-                if to_plugin.write_all(&line).await.is_err() {
-                    break;
-                }
-            }
+            let _ = writer.outbox.write_to(&mut to_plugin).await;
             let _ = to_plugin.shutdown().await;
         });
-        let link = Arc::new(Self { sender, state: Mutex::default(), host });
+        let ending = link.clone();
+        tokio::spawn(async move {
+            over.cancelled().await;
+            ending.outbox.close();
+        });
         let reader = link.clone();
         tokio::spawn(async move {
-            let mut lines = LineSplitter::new(64 << 20);
+            let mut lines = LineSplitter::new(usize::MAX);
             let mut buffer = vec![0; 64 * 1024];
             while let Ok(length @ 1..) = from_plugin.read(&mut buffer).await {
                 lines.extend(&buffer[..length]);
@@ -79,10 +77,8 @@ impl Link {
     }
 
     fn send(&self, message: &Value) {
-        let mut line = message.to_string().into_bytes();
-        line.push(b'\n');
-        // Full only if a test starts a thousand calls without ever waiting; the answer then never comes.
-        let _ = self.sender.try_send(line);
+        // It is closed when the client was dropped.
+        let _ = self.outbox.push_now(message, usize::MAX);
     }
 
     pub(super) fn notify(&self, method: &str, params: &Value) {

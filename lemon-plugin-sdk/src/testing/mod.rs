@@ -40,12 +40,13 @@ mod call;
 mod link;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lemon_protocol::{
-    Capabilities, ErrorObject, HostOffer, HostProcess, InitializeResult, Kind, LEMON_ID, ListToolsResult,
-    ProtocolVersion, SessionDelta, SessionOpen, SessionRef, Tool, meta, method,
+    Capabilities, ErrorObject, HostOffer, HostProcess, InitializeResult, Kind, LEMON_ID, ProtocolVersion, SessionDelta,
+    SessionOpen, SessionRef, meta, method,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -56,7 +57,7 @@ pub use self::builder::ClientBuilder;
 pub use self::call::{Call, Finished, LogSeen, ProgressSeen};
 use self::link::{Link, lock};
 use crate::error::ServeError;
-use crate::result::CallResult;
+use crate::result::{CallResult, Listed, ToolInfo};
 
 /// Why a test's client got no result.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +94,8 @@ pub struct Client {
     config_schema: Option<Value>,
     /// The version of the session's state.
     version: Mutex<u64>,
+    /// Counts the configurations.
+    generation: AtomicU64,
     /// The plugin's input ends with the client.
     over: DropGuard,
     plugin: JoinHandle<std::io::Result<()>>,
@@ -138,8 +141,8 @@ impl Client {
         if !set.lemon {
             return Ok(());
         }
-        if self.config_schema.is_some() {
-            self.configure(Value::Object(set.config.unwrap_or_default())).await?;
+        if self.config_schema.is_some() || set.config.is_some() {
+            self.configure(set.config.unwrap_or_else(|| json!({}))).await?;
         }
         let open = SessionOpen {
             handle: HANDLE,
@@ -157,10 +160,10 @@ impl Client {
     ///
     /// # Errors
     /// The plugin has ended.
-    pub async fn tools(&self) -> Result<Vec<Tool>, Error> {
+    pub async fn tools(&self) -> Result<Vec<ToolInfo>, Error> {
         let answer = self.request(method::TOOLS_LIST, json!({})).await?;
-        let list: ListToolsResult = serde_json::from_str(answer.get())?;
-        Ok(list.tools.iter().map(|tool| serde_json::from_str(tool.get())).collect::<Result<_, _>>()?)
+        let listed: Listed = serde_json::from_str(answer.get())?;
+        Ok(listed.tools)
     }
 
     /// Calls a tool and waits for its result. A failure of the tool is a result too.
@@ -188,6 +191,8 @@ impl Client {
     /// # Errors
     /// The plugin refuses the values, or declares no configuration.
     pub async fn configure(&self, values: Value) -> Result<(), Error> {
+        // What is no object is the plugin's to refuse.
+        let Value::Object(values) = values else { return self.send_configuration(values).await };
         let mut complete = Map::new();
         let properties = self.config_schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
         for (name, property) in properties.into_iter().flatten() {
@@ -195,8 +200,13 @@ impl Client {
                 complete.insert(name.clone(), default.clone());
             }
         }
-        complete.extend(values.as_object().cloned().unwrap_or_default());
-        self.request(method::CONFIGURE, json!({"values": complete, "generation": 1})).await.map(drop)
+        complete.extend(values);
+        self.send_configuration(Value::Object(complete)).await
+    }
+
+    async fn send_configuration(&self, values: Value) -> Result<(), Error> {
+        let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        self.request(method::CONFIGURE, json!({"values": values, "generation": generation})).await.map(drop)
     }
 
     /// Changes a member of the session's state; null removes it. Calls that are started later see it.

@@ -10,7 +10,7 @@ async fn a_cancelled_handler_may_put_things_in_order_and_is_heard_of_once_it_has
         move |ctx| {
             let tidy = tidy.clone();
             async move {
-                ctx.progress(1, None, "started");
+                ctx.progress(1, (), "started");
                 ctx.cancelled().await;
                 tokio::task::yield_now().await;
                 tidy.store(true, Ordering::SeqCst);
@@ -64,10 +64,10 @@ async fn a_cancelled_call_tells_no_progress_and_logs_for_lemon_hosts_only() {
         let plugin = with(move |ctx: Context| {
             let sender = sender.clone();
             async move {
-                ctx.progress(1, None, "");
+                ctx.progress(1, (), "");
                 sender.send("started").await.unwrap();
                 ctx.cancelled().await;
-                ctx.progress(2, None, "");
+                ctx.progress(2, (), "");
                 ctx.log(Level::Error, "undone");
                 sender.send("over").await.unwrap();
             }
@@ -117,6 +117,24 @@ async fn a_handler_that_ignores_its_cancellation_is_dropped_and_says_nothing_mor
     assert_eq!(context.host().tools().await, Err(HostError::NotOffered { method: "host/tools/list" }));
     client.request("ping", json!({})).await.unwrap();
     assert!(client.logs().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_handler_left_behind_is_told_that_its_call_is_over() {
+    let (sender, mut over) = mpsc::channel(1);
+    let plugin = with(move |ctx: Context| {
+        let sender = sender.clone();
+        async move {
+            tokio::spawn(async move {
+                ctx.cancelled().await;
+                sender.send(ctx.host().tools().await).await.unwrap();
+            });
+        }
+    });
+    let host = |_: &str, _: Value| Ok(json!({"tools": []}));
+    let client = Client::builder().host(host).connect(plugin).await.unwrap();
+    client.call("tool", json!({})).await.unwrap();
+    assert_eq!(over.recv().await, Some(Err(HostError::Over)));
 }
 
 /// A plugin that says what it does at its end; the words end when the plugin is gone.

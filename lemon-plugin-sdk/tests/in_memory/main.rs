@@ -1,6 +1,7 @@
 //! What a plugin does, seen by the client in memory that plugins' own tests use.
 
 mod ends;
+mod progress;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use lemon_plugin_sdk::testing::{Client, Error};
 use lemon_plugin_sdk::{
-    ConfigError, Context, ErrorObject, HostError, Json, JsonSchema, Kind, Level, NoArgs, Plugin, ServeError, Session,
-    Tool, ToolError, ToolOutput,
+    ConfigError, Content, Context, ErrorObject, HostError, Json, JsonSchema, Kind, Level, NoArgs, Plugin, ServeError,
+    Session, Tool, ToolError, ToolOutput,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -72,17 +73,31 @@ async fn the_model_is_told_which_argument_does_not_fit() {
     };
     assert_eq!(
         told(json!({"items": [{"value": 1}, {"value": "2"}]})).await,
-        r#"argument items[1].value: invalid type: string "2", expected i64"#
+        "argument items[1].value: invalid type: string, expected i64",
+        "and not what it is: it may be a secret"
     );
     assert_eq!(told(json!({})).await, "the arguments do not fit: missing field `items`");
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_not_repeated_in_full() {
+async fn an_integer_may_be_written_with_a_fraction_of_zero() {
     let client = plugin().tool("sum", "", sum).test_client().await.unwrap();
-    let result = client.call("sum", json!({"items": [{"value": "x".repeat(1 << 20)}]})).await.unwrap();
-    assert!(result.is_error());
-    assert!(result.text().starts_with(r#"argument items[0].value: invalid type: string "xxx"#));
+    let items: Value = serde_json::from_str(r#"{"items": [{"value": 40.0}, {"value": 2e0}]}"#).unwrap();
+    assert_eq!(client.call("sum", items).await.unwrap().structured(), Some(Sum { total: 42 }));
+    let half = client.call("sum", json!({"items": [{"value": 0.5}]})).await.unwrap();
+    assert_eq!(half.text(), "argument items[0].value: invalid type: floating point, expected i64");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_told_in_few_words_however_it_is_named() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Map {
+        #[expect(dead_code, reason = "it is never read")]
+        map: std::collections::BTreeMap<String, u8>,
+    }
+    let client = plugin().tool("map", "", async |_: Map, _| ()).test_client().await.unwrap();
+    let result = client.call("map", json!({"map": {"x".repeat(1 << 20): "y"}})).await.unwrap();
+    assert!(result.is_error() && result.text().starts_with("argument map.xxx"));
     assert!(result.text().len() < 1_000, "{} bytes", result.text().len());
 }
 
@@ -160,70 +175,19 @@ async fn calls_run_side_by_side_and_answer_in_any_order() {
     waiting.result().await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn progress_only_grows_and_its_last_word_is_never_lost() {
-    let client = with(async |ctx: Context| {
-        for step in [1.0, 2.0, 2.0, 1.0, f64::NAN] {
-            ctx.progress(step, 100.0, "");
-        }
-        for step in 3..=100 {
-            ctx.progress(step, 100.0, format!("step {step}"));
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        ctx.progress(101, None, "");
-    })
-    .test_client()
-    .await
-    .unwrap();
-    let progress = client.start("tool", json!({})).finished().await.progress;
-    let steps: Vec<f64> = progress.iter().map(|seen| seen.progress).collect();
-    assert!(steps.is_sorted_by(|a, b| a < b), "{steps:?}");
-    assert!(steps.len() < 25, "no more than a person can follow: {steps:?}");
-    assert_eq!(steps[..3], [1.0, 2.0, 3.0]);
-    assert_eq!(steps[steps.len() - 2..], [100.0, 101.0]);
-    assert_eq!(progress[steps.len() - 2].message.as_deref(), Some("step 100"));
-}
-
 #[tokio::test]
-async fn partial_results_are_for_lemon_hosts_only() {
-    let partial = || {
-        with(async |ctx: Context| {
-            ctx.progress(3, 5.0, "half");
-            ctx.partial(ToolOutput::text("one"));
-            ctx.partial(ToolOutput::text("one two"));
-            ToolOutput::text("one two three").details(json!({"words": 3}))
-        })
-    };
-    let client = partial().test_client().await.unwrap();
-    let done = client.start("tool", json!({})).finished().await;
-    let shown: Vec<_> = done.progress.iter().filter_map(|seen| seen.partial.clone()).collect();
-    assert_eq!(serde_json::to_value(&shown).unwrap()[1], json!([{"type": "text", "text": "one two"}]));
-    assert!(done.progress.iter().is_sorted_by(|a, b| a.progress < b.progress), "as MCP has it");
-    assert_eq!((done.progress[2].total, done.progress[2].message.as_deref()), (Some(5.0), Some("half")));
-    assert_eq!(done.outcome.unwrap().details(), Some(&json!({"words": 3})));
-
-    let client = Client::builder().plain_mcp().connect(partial()).await.unwrap();
-    let done = client.start("tool", json!({})).finished().await;
-    assert_eq!(done.progress.len(), 1);
-    assert_eq!(done.outcome.unwrap().details(), None);
-}
-
-#[tokio::test]
-async fn a_partial_result_that_is_too_large_leaves_the_progress() {
-    let plugin = with(async |ctx: Context| {
-        ctx.progress(1, None, "");
-        ctx.partial(ToolOutput::text("x".repeat(20_000)));
-    });
-    let client = Client::builder().max_message_bytes(10_000).connect(plugin).await.unwrap();
-    let progress = client.start("tool", json!({})).finished().await.progress;
-    assert_eq!(progress.len(), 2);
-    assert!(progress.iter().all(|seen| seen.partial.is_none()));
+async fn thousands_of_calls_may_be_started_without_waiting() {
+    let client = plugin().tool("sum", "", sum).test_client().await.unwrap();
+    let calls: Vec<_> = (0..2_000).map(|n| client.start("sum", json!({"items": [{"value": n}]}))).collect();
+    for (n, call) in calls.into_iter().enumerate() {
+        assert_eq!(call.result().await.unwrap().structured::<Sum>().unwrap().total, n as i64);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runtime_with_threads_does_as_well() {
     let plugin = plugin().tool("sum", "", sum).add_tool(Tool::blocking("block", "", |_: NoArgs, ctx: Context| {
-        ctx.progress(1, None, "");
+        ctx.progress(1, (), "");
         std::thread::current().name().map(str::to_owned).unwrap_or_default()
     }));
     let client = plugin.test_client().await.unwrap();
@@ -348,6 +312,18 @@ async fn a_configuration_that_is_refused_leaves_the_one_before_in_force() {
     assert_eq!(text().await, "k 3");
     client.configure(json!({"retries": 1})).await.unwrap();
     assert_eq!(text().await, " 1");
+    let again = json!({"values": {"retries": 2}, "generation": 4});
+    let Err(Error::Refused(error)) = client.request("lemon/configure", again).await else { panic!() };
+    assert!(error.code == -32602 && error.message.contains("generation 4 came before"), "{error}");
+    assert_eq!(text().await, " 1");
+}
+
+#[tokio::test]
+async fn a_test_whose_configuration_can_not_be_taken_is_told_so() {
+    for (plugin, code) in [(with(async |_: Context| ()), -32601), (configured(), -32602)] {
+        let refused = Client::builder().config(json!(["k"])).connect(plugin).await;
+        assert!(matches!(refused, Err(Error::Refused(error)) if error.code == code));
+    }
 }
 
 #[tokio::test]
@@ -397,9 +373,48 @@ async fn what_is_said_of_a_tool_is_listed() {
         .read_only(true)
         .timeout(Duration::from_secs(5));
     let client = plugin().add_tool(tool).test_client().await.unwrap();
-    let listed = serde_json::to_value(&client.tools().await.unwrap()[0]).unwrap();
-    assert_eq!(listed["inputSchema"], json!({"type": "object", "properties": {}}));
-    assert_eq!(listed["title"], "Look around");
-    assert_eq!(listed["annotations"], json!({"readOnlyHint": true}));
-    assert_eq!(listed["_meta"]["dev.lemon/tool"], json!({"timeoutMs": 5000}));
+    let listed = &client.tools().await.unwrap()[0];
+    assert_eq!(listed.input_schema, json!({"type": "object", "properties": {}}));
+    assert_eq!((listed.title.as_deref(), listed.description.as_deref()), (Some("Look around"), Some("Looks.")));
+    assert_eq!(listed.annotations, Some(json!({"readOnlyHint": true})));
+    assert_eq!(listed.meta["dev.lemon/tool"], json!({"timeoutMs": 5000}));
+}
+
+#[tokio::test]
+async fn a_short_time_is_not_the_zero_that_means_for_ever() {
+    for (timeout, listed) in [(Duration::ZERO, 0), (Duration::from_nanos(1), 1), (Duration::from_micros(1_001), 2)] {
+        let tool = Tool::new("look", "", async |_: NoArgs, _: Context| ()).timeout(timeout);
+        let client = plugin().add_tool(tool).test_client().await.unwrap();
+        assert_eq!(client.tools().await.unwrap()[0].meta["dev.lemon/tool"], json!({"timeoutMs": listed}));
+    }
+}
+
+#[tokio::test]
+async fn what_another_tool_embeds_is_not_lost() {
+    let plugin = with(async |ctx: Context| {
+        let read = ctx.host().call_tool("read", json!({})).await?;
+        match &read.content()[..] {
+            [Content::Resource { resource, .. }] => Ok(ToolOutput::new().and(resource.clone())),
+            other => Err(ToolError::msg(format!("no resource, but {other:?}"))),
+        }
+    });
+    let blob = json!([{"type": "resource", "resource": {"uri": "file:///a", "mimeType": "a/b", "blob": "AAE="}}]);
+    let answer = json!({"content": blob});
+    let client = Client::builder().host(move |_, _| Ok(answer.clone())).connect(plugin).await.unwrap();
+    let result = serde_json::to_value(client.call("tool", json!({})).await.unwrap()).unwrap();
+    assert_eq!(result["content"], blob);
+}
+
+#[test]
+fn what_a_plugin_is_made_of_may_cross_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    fn sent<T: Send>(_: T) {}
+    shared::<Plugin>();
+    shared::<Tool>();
+    shared::<Context>();
+    shared::<Session>();
+    shared::<Client>();
+    shared::<ToolError>();
+    sent(plugin().serve());
+    sent(plugin().test_client());
 }

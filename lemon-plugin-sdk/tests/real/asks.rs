@@ -51,6 +51,35 @@ pub(crate) fn after_a_gap_the_state_is_read_anew() {
     assert_eq!(state(&mut process), json!({"n": 4}));
 }
 
+pub(crate) fn a_state_that_the_host_did_not_give_is_asked_for_again() {
+    let mut process = host(&["host/session/get"]);
+    let refuse = |process: &mut Process| {
+        let asked = process.next();
+        assert_eq!(asked["method"], "host/session/get");
+        let error = json!({"code": 4009, "message": "not now", "data": {"kind": "busy"}});
+        process.line(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": error}).to_string());
+        // The answer is taken in by a task of its own, behind which a call waits its turn.
+        process.call(6, "echo", json!({"text": ""}));
+        process.next();
+    };
+    process.notify("lemon/session", json!({"handle": 1, "version": 2, "changes": {"n": 2}}));
+    refuse(&mut process);
+    process.notify("lemon/session", json!({"handle": 1, "version": 3, "changes": {"n": 3}}));
+    refuse(&mut process);
+    let data = json!({"dev.lemon/session": {"handle": 1, "version": 3}, "dev.lemon/call": "c"});
+    process.send(7, "tools/call", json!({"name": "echo", "arguments": {"text": "x"}, "_meta": data}));
+    let (mut asked, mut answered) = (process.next(), process.next());
+    if asked["id"] == 7 {
+        std::mem::swap(&mut asked, &mut answered);
+    }
+    assert_eq!(text(&answered), "x");
+    let info = json!({"id": "s", "cwd": "/", "scope": "main", "state": {"n": 3}, "version": 3});
+    process.line(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": info}).to_string());
+    process.call(6, "echo", json!({"text": ""}));
+    process.next();
+    assert_eq!(state(&mut process), json!({"n": 3}));
+}
+
 pub(crate) fn what_the_host_refuses_has_a_kind() {
     let mut process = host(&["host/tools/list"]);
     call(&mut process, 9, "ask");

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::process::{AS_PLUGIN, Process, command, ended, initialize_by, start_time, text};
+use crate::process::{AS_PLUGIN, MAIN, Process, command, ended, ended_in_time, initialize_by, start_time, text};
 
 pub(crate) fn the_end_of_the_input_ends_the_plugin() {
     let ended = Process::start().end();
@@ -50,6 +50,64 @@ pub(crate) fn sigterm_ends_the_plugin() {
     let ended = process.wait_in_time();
     assert!(ended.status.success(), "in order: its handlers were told");
     assert_eq!(text(&ended.messages[0]), "as soon as I could");
+}
+
+pub(crate) fn after_sigterm_a_handler_that_hangs_is_given_up_in_order() {
+    let mut process = Process::start();
+    process.call(1, "hang", json!({}));
+    process.ask("ping", json!({}));
+    terminate(&process);
+    let ended = process.wait_in_time();
+    assert!(ended.status.success());
+    let kind = &ended.messages[0]["error"]["data"]["kind"];
+    assert_eq!(kind, "shutting_down", "before the process is taken down: {:?}", ended.messages);
+}
+
+/// A program with a `main` of its own, in which a thread is blocked that its runtime waits for.
+fn with_a_blocked_thread() -> Process {
+    let mut command = command();
+    command.env(MAIN, "1");
+    let mut process = Process::of(command);
+    process.call(1, "block_thread", json!({}));
+    process.stderr_says("blocking");
+    process
+}
+
+pub(crate) fn a_runtime_that_waits_for_a_blocked_thread_does_not_hold_up_the_end() {
+    let ended = with_a_blocked_thread().end();
+    assert!(ended.stderr.contains("served"), "the program was at its own end: {}", ended.stderr);
+}
+
+pub(crate) fn sigterm_ends_a_program_that_no_longer_serves() {
+    let mut process = with_a_blocked_thread();
+    process.call(2, "give_up", json!({}));
+    process.stderr_says("served");
+    // Its input is still open.
+    terminate(&process);
+    process.wait_in_time();
+}
+
+pub(crate) fn what_is_done_at_an_exit_does_not_hold_up_the_end() {
+    let mut child = command().spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stuck", "arguments": {}}});
+    std::io::Write::write_all(&mut input, format!("{call}\n").as_bytes()).unwrap();
+    // It begins to write on stderr, which nobody reads on, and what is buffered for stdout goes there too.
+    std::io::Read::read_exact(child.stderr.as_mut().unwrap(), &mut [0; 1]).unwrap();
+    drop(input);
+    assert!(ended_in_time(&mut child).success());
+}
+
+pub(crate) fn a_socket_that_is_shut_down_in_one_direction_is_an_end_too() {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut command = command();
+    command.stdin(std::os::fd::OwnedFd::from(theirs));
+    let process = Process::of(command);
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "block", "arguments": {}}});
+    std::io::Write::write_all(&mut &ours, format!("{call}\n").as_bytes()).unwrap();
+    process.stderr_says("blocking");
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    process.wait_in_time();
 }
 
 pub(crate) fn sigterm_ends_a_plugin_whose_only_thread_is_blocked() {

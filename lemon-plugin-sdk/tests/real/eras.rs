@@ -86,6 +86,19 @@ pub(crate) fn a_modern_request_has_its_keys_in_each_request() {
     }
 }
 
+pub(crate) fn a_request_that_is_refused_makes_no_client_modern() {
+    let mut process = Process::start();
+    let unfinished = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
+    assert_eq!(process.ask("tools/list", unfinished)["error"]["code"], -32602);
+    assert!(process.ask("tools/list", json!({}))["result"]["tools"].is_array());
+}
+
+pub(crate) fn a_client_need_not_say_who_it_is() {
+    let mut process = Process::start();
+    let answer = process.ask("initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}}));
+    assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
+}
+
 pub(crate) fn another_modern_version_is_refused_with_the_one_that_is_spoken() {
     let mut process = Process::start();
     let mut params = modern(json!({}));
@@ -126,6 +139,17 @@ pub(crate) fn a_modern_client_listens_for_changes_until_it_cancels() {
     process.notify("notifications/cancelled", json!({"requestId": "s"}));
     process.ask("tools/list", modern(json!({})));
     assert!(process.end().messages.is_empty());
+}
+
+pub(crate) fn a_stream_of_changes_ends_with_its_result_when_the_plugin_does() {
+    let mut process = Process::start();
+    process.send("s", "subscriptions/listen", modern(json!({"notifications": {}})));
+    process.next();
+    let ended = process.end();
+    assert_eq!(
+        (&ended.messages[0]["id"], &ended.messages[0]["result"]["resultType"]),
+        (&json!("s"), &json!("complete"))
+    );
 }
 
 pub(crate) fn a_cancelled_call_is_not_answered_in_any_era() {

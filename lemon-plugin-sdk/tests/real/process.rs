@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 /// Set where this program is to be the plugin.
 pub(crate) const AS_PLUGIN: &str = "LEMON_SDK_TEST_PLUGIN";
+/// Set where the plugin is to be served by a `main` with a runtime of its own.
+pub(crate) const MAIN: &str = "LEMON_SDK_TEST_MAIN";
 /// How long a test waits for what ought to come at once, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the end of a plugin may take, which the protocol bounds: two seconds, and as much as a busy machine adds.
@@ -150,6 +152,11 @@ impl Process {
 /// Waits for the end of a process that ought to end by itself.
 pub(crate) fn ended(child: &mut Child) -> ExitStatus {
     ended_within(child, PATIENCE)
+}
+
+/// The same for an end that has its time.
+pub(crate) fn ended_in_time(child: &mut Child) -> ExitStatus {
+    ended_within(child, IN_TIME)
 }
 
 fn ended_within(child: &mut Child, bound: Duration) -> ExitStatus {

@@ -53,7 +53,9 @@ pub(crate) fn every_vector_of_the_protocol_is_taken_as_it_says() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        // Manifests are for hosts, and are no lines.
+        let is_of_lines = path.file_stem().is_some_and(|stem| stem != "manifest");
+        if is_of_lines && path.extension().is_some_and(|extension| extension == "json") {
             let group: Group = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
             for vector in group.vectors {
                 check(&vector);
@@ -88,7 +90,8 @@ fn check(vector: &Vector) {
         return;
     }
     if !vector.valid {
-        assert!(answers.iter().all(|answer| answer["error"]["code"] == -32600), "{id}: {answers:?}");
+        let refused = |answer: &Value| answer["error"]["code"] == -32600 || answer["error"]["code"] == -32700;
+        assert!(answers.iter().all(refused), "{id}: {answers:?}");
         return;
     }
     if vector.message.as_deref() != Some("request") {

@@ -123,6 +123,10 @@ pub(crate) fn a_request_over_sixteen_megabytes_is_refused_and_the_next_one_answe
     process.call(1, "echo", json!({"text": "x".repeat(16 << 20)}));
     let refused = process.next();
     assert_eq!((refused["id"].as_u64(), &refused["error"]["data"]["kind"]), (Some(1), &json!("too_large")));
+    process.call("seven", "echo", json!({"text": "x".repeat(16 << 20)}));
+    let refused = process.next();
+    assert_eq!((&refused["id"], &refused["error"]["data"]["kind"]), (&json!("seven"), &json!("too_large")));
+    process.notify("notifications/unknown", json!({"text": "x".repeat(16 << 20)}));
     assert_eq!(process.ask("ping", json!({}))["result"], json!({}));
 }
 
@@ -154,7 +158,19 @@ pub(crate) fn a_broken_request_is_refused_under_its_id_where_that_can_be_read() 
         process.line(broken);
         let refused = process.next();
         assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(5), &json!(-32600)), "{broken}");
+        process.line(&broken.replace(":5", r#":"five \" é""#));
+        let refused = process.next();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("five \" é"), &json!(-32600)), "{broken}");
     }
+    process.line(
+        r#"{"jsonrpc":"2.0","id":"nan","method":"tools/call","params":{"name":"echo","arguments":{"text":NaN}}}"#,
+    );
+    let refused = process.next();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("nan"), &json!(-32700)));
+    process.line(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#);
+    let refused = process.next();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(null), &json!(-32600)), "an id that is none");
+    process.line(r#"{"jsonrpc":"1.0","method":"ping"}"#);
     process.line(r#"{"jsonrpc":"2.0","id":5,"result":1,"error":{"code":1,"message":"x"}}"#);
     assert_eq!(process.ask("ping", json!({}))["result"], json!({}), "an answer is not refused");
 }
@@ -165,6 +181,22 @@ pub(crate) fn a_ping_is_answered_while_calls_run() {
     assert_eq!(process.ask("ping", json!({}))["result"], json!({}));
     process.call(1, "echo", json!({"text": "again"}));
     assert_eq!(process.next()["error"]["code"], -32600, "an id in flight is not used twice");
+}
+
+pub(crate) fn a_ping_is_answered_whatever_it_carries() {
+    let mut process = Process::start();
+    for params in [
+        json!(null),
+        json!([]),
+        json!({"_meta": null}),
+        json!({"_meta": []}),
+        json!({"_meta": {"io.modelcontextprotocol/protocolVersion": 5, "progressToken": {}, "example.com/x": [1]}}),
+        json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2030-01-01"}}),
+    ] {
+        assert_eq!(process.ask("ping", params.clone())["result"], json!({}), "{params}");
+    }
+    process.send(8, "tools/call", json!({"name": "echo", "arguments": {"text": "x"}, "_meta": null}));
+    assert_eq!(text(&process.next()), "x");
 }
 
 pub(crate) fn streams_may_be_sockets_or_files() {
