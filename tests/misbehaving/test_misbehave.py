@@ -17,11 +17,16 @@ from wire import Json
 
 NO_HANDSHAKE = {
     "bad-version",
+    "content-length",
     "exit-before-hello",
     "exit-zero-before-hello",
     "initialize-error",
     "never-answers",
     "no-initialize-answer-but-alive",
+    "refuses-mcp-version",
+    "reverse-first",
+    "stderr-only",
+    "stderr-then-success",
     "unterminated-hello",
 }
 
@@ -105,6 +110,15 @@ class AllFaults(unittest.TestCase):
         )
         for name, fault in FAULTS.items():
             self.assertEqual(rows.get(name), describe(fault), name)
+
+
+    def test_the_readme_maps_what_goes_wrong_to_all_of_them(self) -> None:
+        readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+        mapping = readme.split("## What goes wrong elsewhere", 1)[1]
+        self.assertEqual(set(re.findall(r"`([a-z0-9-]+)`", mapping)), set(FAULTS))
+        root = Path(__file__).parents[2]
+        for path in re.findall(r"`((?:lemon-host|tests)/[\w/.-]+)`", mapping):
+            self.assertTrue((root / path).exists(), path)
 
 
 class SomeFaults(unittest.TestCase):

@@ -7,6 +7,7 @@ use lemon_protocol::{ErrorObject, Kind, NoCommonVersion};
 
 use crate::arguments::ArgumentsFault;
 use crate::catalog::HiddenBy;
+use crate::discovery::{ManifestError, NotLoadable};
 use crate::plugin::{PluginName, StateKind};
 use crate::report::PluginText;
 
@@ -140,6 +141,12 @@ pub enum CallError {
         /// The chain, by name.
         reason: String,
     },
+    /// The tool is not the one that the caller [expects](crate::Call::expecting).
+    #[error("the tool {tool} is another one than was listed; list the tools again")]
+    Changed {
+        /// The tool.
+        tool: String,
+    },
     /// A policy or the user refused the call.
     #[error("the call was refused: {}", reason.line())]
     Denied {
@@ -176,6 +183,7 @@ impl CallError {
             Self::Disabled { .. } | Self::Denied { .. } => Kind::Denied,
             Self::ShuttingDown { .. } | Self::SessionOver { .. } => Kind::ShuttingDown,
             Self::Crashed { .. } => Kind::Crashed,
+            Self::Changed { .. } => Kind::Changed,
         })
     }
 
@@ -253,6 +261,34 @@ pub enum StartError {
     /// The operating system refused to start the program.
     #[error(transparent)]
     Spawn(#[from] std::sync::Arc<SpawnError>),
+    /// The manifest is not valid.
+    #[error(transparent)]
+    Manifest(std::sync::Arc<ManifestError>),
+    /// The manifest describes something that can't be run here.
+    #[error(transparent)]
+    NotLoadable(#[from] NotLoadable),
+    /// It is not what the user trusted any more.
+    #[error("it has changed since it was trusted: {reason}")]
+    Untrusted {
+        /// What has changed, or can't be looked at.
+        reason: String,
+    },
+    /// The manifest requires a variable that the user did not give.
+    #[error("it requires the variable {name}, which it is not given: {}", why.line())]
+    Variable {
+        /// The variable.
+        name: String,
+        /// What the plugin wants it for.
+        why: PluginText,
+    },
+    /// A placeholder of the manifest's command has no value.
+    #[error("{placeholder} in its command has no value: {reason}")]
+    Placeholder {
+        /// The placeholder.
+        placeholder: lemon_protocol::manifest::Placeholder,
+        /// Why.
+        reason: String,
+    },
     /// A secret that the plugin's entry asks for is not there.
     #[error("the secret {name:?} is not set; it is asked for by {wanted_by}")]
     Secret {
@@ -358,12 +394,55 @@ pub enum StartError {
     Stopped,
 }
 
+impl From<ManifestError> for StartError {
+    fn from(error: ManifestError) -> Self {
+        Self::Manifest(error.into())
+    }
+}
+
 impl StartError {
+    /// What was under way in the start that failed.
+    pub fn phase(&self) -> Option<Phase> {
+        match self {
+            Self::Exited { phase, .. }
+            | Self::Timeout { phase, .. }
+            | Self::Refused { phase, .. }
+            | Self::Protocol { phase, .. } => Some(*phase),
+            Self::Config { .. } => Some(Phase::Configure),
+            Self::Version(_) | Self::McpVersion { .. } => Some(Phase::Initialize),
+            _ => None,
+        }
+    }
+
+    /// How the process ended, if it ended by itself.
+    pub fn end(&self) -> Option<ProcessEnd> {
+        match self {
+            Self::Exited { status, .. } | Self::Crashed { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Whether both are an end in the same phase of a start with the same status.
+    pub(crate) fn is_same_exit(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Exited { phase, status: ProcessEnd::Exited(status), .. },
+                Self::Exited { phase: other_phase, status: ProcessEnd::Exited(other_status), .. },
+            ) => phase == other_phase && status == other_status,
+            _ => false,
+        }
+    }
+
     /// Trying again can't help: the program, the config or the protocol would have to change.
     pub fn is_deterministic(&self) -> bool {
         matches!(
             self,
             Self::Lookup(_)
+                | Self::Manifest(_)
+                | Self::NotLoadable(_)
+                | Self::Untrusted { .. }
+                | Self::Variable { .. }
+                | Self::Placeholder { .. }
                 | Self::Secret { .. }
                 | Self::Config { .. }
                 | Self::Version(_)
@@ -375,7 +454,8 @@ impl StartError {
 }
 
 /// What a start is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Phase {
     /// The `initialize` request.

@@ -1,6 +1,9 @@
 //! What happens in the host, as it happens.
 
+use std::time::Duration;
+
 use crate::catalog::ToolSource;
+use crate::plugin::drift::Drift;
 use crate::plugin::{Generation, PluginName, StateKind};
 use crate::report::PluginText;
 
@@ -12,12 +15,18 @@ pub enum Event {
     State {
         /// The plugin.
         plugin: PluginName,
+        /// The id of the session that the process serves alone; none for the process that is there for all.
+        session: Option<String>,
         /// The process that the state is about.
         generation: Generation,
         /// The state.
         state: StateKind,
         /// Why, for a failure.
         reason: Option<String>,
+        /// How often the plugin was started after the first time.
+        restarts: u32,
+        /// When it will be started again by itself, if it will.
+        retry_in: Option<Duration>,
     },
     /// A plugin's list of tools is another one.
     ToolsChanged {
@@ -39,6 +48,13 @@ pub enum Event {
         tool: String,
         /// What is ignored, and why.
         reason: PluginText,
+    },
+    /// A running plugin differs from its manifest; told once for each difference.
+    Drift {
+        /// The plugin.
+        plugin: PluginName,
+        /// The difference.
+        drift: Drift,
     },
     /// A plugin logged something.
     Log {

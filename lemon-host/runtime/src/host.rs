@@ -41,6 +41,7 @@ pub(crate) struct Core {
     pub(crate) untrusted: Vec<PathBuf>,
     pub(crate) log_dir: Option<PathBuf>,
     pub(crate) cache_dir: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
     pub(crate) redactor: Redactor,
     pub(crate) secrets: Arc<dyn Secrets>,
     pub(crate) events: Arc<dyn EventSink>,
@@ -48,6 +49,7 @@ pub(crate) struct Core {
     pub(crate) spawner: Spawner,
     /// Bounds the starts that are under way at once.
     pub(crate) starts: Arc<Semaphore>,
+    pub(crate) lazy_start: bool,
     catalog_is_stale: AtomicBool,
     host: Weak<HostInner>,
 }
@@ -106,11 +108,18 @@ impl Host {
         Self(inner)
     }
 
-    /// Waits until each plugin is ready, or has failed for now.
+    /// Waits until each plugin is ready, has failed for now, or [need not run](HostBuilder::lazy_start).
     pub async fn settled(&self) {
         for plugin in &self.0.plugins {
             plugin.at_rest().await;
         }
+    }
+
+    /// Starts the plugins that are asleep because nobody has called them yet, and waits until each is ready or has failed.
+    pub async fn wake(&self) {
+        self.settled().await;
+        let asleep = self.0.plugins.iter().filter(|plugin| plugin.is_asleep());
+        futures_util::future::join_all(asleep.map(|plugin| plugin.wake())).await;
     }
 
     /// Opens a session.
@@ -219,7 +228,9 @@ impl Host {
 
     /// Ends all plugins side by side: each is asked, then loses its input, then gets SIGTERM, then SIGKILL.
     ///
-    /// Returns when no process is left; with the default times within seven seconds.
+    /// Returns when no process is left and what they wrote to stderr is in their logs. With the default times that takes
+    /// four seconds if it comes to SIGKILL, and some more at the most if a process hangs in the kernel, or something that
+    /// escaped holds a plugin's stderr.
     pub async fn shutdown(&self) {
         self.end_own_tools();
         let plugins = futures_util::future::join_all(self.0.plugins.iter().map(|plugin| plugin.shut_down()));
@@ -356,9 +367,7 @@ impl Host {
     }
 
     pub(crate) async fn close_session(&self, session: &Session) {
-        for plugin in &self.0.plugins {
-            plugin.close_session(session.key()).await;
-        }
+        futures_util::future::join_all(self.0.plugins.iter().map(|plugin| plugin.close_session(session.key()))).await;
     }
 }
 

@@ -30,6 +30,8 @@ mod catalog;
 mod discovery;
 mod error;
 mod event;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod host;
 mod host_api;
 mod limits;
@@ -45,23 +47,34 @@ mod wire;
 
 pub use arguments::ArgumentsFault;
 pub use catalog::{
-    Conflict, ConflictReport, HiddenBy, HostTool, HostToolError, LoadError, ToolCall, ToolFilter, ToolInfo,
-    ToolRegistry, ToolSource,
+    Conflict, ConflictReport, Fingerprint, HiddenBy, HostTool, HostToolError, LoadError, ToolAnnotations, ToolCall,
+    ToolFilter, ToolInfo, ToolRegistry, ToolSource,
 };
 pub use discovery::{
-    CallTimeout, Config, ConfigError, ConfigProblem, ConfigWarning, EnvValue, Origin, PluginCommand, PluginConfig,
-    PluginFlagError, ProcessLimits, parse_plugin_flag,
+    CallTimeout, Candidate, CandidateError, Config, ConfigEdit, ConfigEditError, ConfigError, ConfigKey, ConfigProblem,
+    ConfigWarning, EditError, EnvValue, Extensions, Form, Found, Held, HeldBecause, Ignored, ManifestError,
+    ManifestFile, ManifestProblem, ManifestReport, NotLoadable, Origin, Place, PlaceKind, PluginCommand, PluginConfig,
+    PluginFlagError, ProblemKind, ProcessLimits, Project, ProjectMay, Runtime, RuntimeConfig, RuntimeVariables, Scan,
+    SecretPlace, SecretsEdit, SecretsError, Setting, SettingValue, Severity, StaleGate, StoredSecrets, Surroundings,
+    admit_entry, dotted_key, entry_subject, manifests_in, parse_plugin_flag, scan, trust,
 };
 pub use error::{CallError, Callee, Phase, ProcessEnd, StartError};
 pub use event::Event;
 pub use host::{Host, HostBuilder};
 pub use lemon_process::{ExitStatus, SpawnError, guard, lookup::LookupError};
+pub use lemon_protocol::manifest;
 pub use lemon_protocol::{Kind, NoCommonVersion, ProtocolVersion};
 pub use limits::{Limits, Millis, Timeouts};
 pub use pipeline::{Call, Progress, ProgressStream, TextCap, ToolResult};
+pub use plugin::drift::{Drift, DriftKind};
 pub use plugin::live::{Dialect, Quarantined};
-pub use plugin::{Class, CommandError, Generation, PluginName, PluginNameError, PluginSpec, Provenance, StateKind};
-pub use report::{Hidden, Loser, PluginStatus, PluginText, ProcessStatus, Redactor, Shown, Status};
+pub use plugin::{
+    Class, CommandError, ConfigSchema, Generation, Listed, PluginName, PluginNameError, PluginSpec, Provenance,
+    StateKind,
+};
+pub use report::{
+    FailureReport, Hidden, Loser, PluginStatus, PluginText, ProcessStatus, Redactor, SessionProcess, Shown, Status,
+};
 pub use schema::violation::Violation;
 pub use seams::{
     Approval, Approver, CallRequest, Caller, DenyAll, Environment, EventSink, Gate, NoEvents, Secrets, Verdict,

@@ -71,6 +71,8 @@ table! {
         calls: usize = 64,
         /// Requests of one plugin that the host works on at once; more are answered with `busy`.
         inbound_requests: usize = 64,
+        /// The params of these requests, in bytes; what would make them more is answered with `busy`, unless it is alone.
+        inbound_request_bytes: usize = 32 * MIB,
         /// Tools of one plugin; the rest of its list is left out.
         tools: usize = 4096,
         /// All tools of one plugin, in bytes; the rest of its list is left out.
@@ -91,6 +93,10 @@ table! {
         noise_lines: u64 = 1000,
         /// Cancelled calls of a Lemon plugin that never ended, at which it counts as degraded.
         abandoned_calls: u32 = 16,
+        /// Failures of a plugin within `failure_window_ms` at which it is not started again by itself; 0 means no bound.
+        failures_in_window: usize = 5,
+        /// Failures of a plugin in a row, however slow, at which it is not started again by itself; 0 means no bound.
+        failures_in_a_row: u32 = 10,
         /// Progress notes of one call that wait for its caller; the oldest are dropped.
         progress_notes: usize = 64,
         /// A partial result of a plugin's call, in bytes; a larger one is left out of its progress note.
@@ -117,6 +123,17 @@ table! {
         list_debounce_ms: Millis = Millis::new(200),
         /// The window of `noise_lines`.
         noise_window_ms: Millis = Millis::new(10_000),
+        /// The delay before a plugin that failed is started again; it doubles with each failure in a row, and up to half
+        /// of it is left out at random.
+        restart_ms: Millis = Millis::new(1_000),
+        /// The longest such delay.
+        restart_max_ms: Millis = Millis::new(60_000),
+        /// The window of `failures_in_window`.
+        failure_window_ms: Millis = Millis::new(60_000),
+        /// Up for so long, with a good answer, a plugin has made up for its earlier failures.
+        healthy_ms: Millis = Millis::new(120_000),
+        /// A plugin that is not started again by itself is tried once in this time if it is called.
+        retry_failed_ms: Millis = Millis::new(60_000),
         /// A plugin that was silent for so long and has nothing to do is pinged.
         ping_idle_ms: Millis = Millis::new(60_000),
         /// The answer to a ping.

@@ -205,7 +205,17 @@ impl Session {
 
     /// The host, or the error of a call after its end.
     pub(crate) fn living_host(&self) -> Result<Host, CallError> {
-        let host = self.host().filter(|host| !self.is_closed() && !host.is_ending());
-        host.ok_or_else(|| CallError::SessionOver { session: self.0.id.clone() })
+        let host = self.host().ok_or_else(|| self.over())?;
+        self.check_open(&host)?;
+        Ok(host)
+    }
+
+    /// Refuses a call after the session's end, or that of its host.
+    pub(crate) fn check_open(&self, host: &Host) -> Result<(), CallError> {
+        if self.is_closed() || host.is_ending() { Err(self.over()) } else { Ok(()) }
+    }
+
+    fn over(&self) -> CallError {
+        CallError::SessionOver { session: self.0.id.clone() }
     }
 }

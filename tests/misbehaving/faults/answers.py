@@ -1,6 +1,7 @@
-"""Answers that are wrong in their form. All are about the answers to one method: ARG, or tools/call."""
+"""Answers that are wrong in their form. Most are about the answers to one method, ARG, or to calls of echo."""
 
 import json
+import os
 import time
 
 from call import Request
@@ -13,10 +14,11 @@ MIB = 1024 * 1024
 
 
 class Spoiled(Plugin):
-    """Sends `spoil` where it should send the answer to a request of the method."""
+    """Sends `spoil` where it should send the answer to a request of the method, or to a call of echo."""
 
     def answer(self, request: Request, message: Json) -> None:
-        if request.method == (self.arg or "tools/call"):
+        name = request.params.get("name")
+        if request.method == self.arg or (self.arg is None and name == "echo"):
             self.spoil(message)
         else:
             super().answer(request, message)
@@ -155,6 +157,88 @@ class InvalidUtf8(Spoiled):
     def spoil(self, message: Json) -> None:
         line = raw_answer(message["id"], '"content":[{"type":"text","text":"caf@"}]')
         self.wire.write(line.encode().replace(b"@", b"\xe9\xff") + b"\n")
+
+
+@fault("odd-answer-ids")
+class OddAnswerIds(Spoiled):
+    """Before each answer, answers with ids that no request can have: null, 1.5, true, a list, an object."""
+
+    def spoil(self, message: Json) -> None:
+        for odd in (None, 1.5, True, [1], {"id": 1}):
+            self.send({**message, "id": odd})
+        self.send(message)
+
+
+@fault("noise-before-message")
+class NoiseBeforeMessage(Spoiled):
+    """Writes a word without a line end directly before each answer, so that both are one line."""
+
+    def spoil(self, message: Json) -> None:
+        self.wire.write(b"done. ", encode(message))
+
+
+@fault("noise-inside")
+class NoiseInside(Spoiled):
+    """Writes a word without a line end into the middle of each answer."""
+
+    def spoil(self, message: Json) -> None:
+        line = encode(message)
+        middle = line.index(b'"result"')
+        self.wire.write(line[:middle], b"debug: half way ", line[middle:])
+
+
+@fault("interleaved")
+class Interleaved(Spoiled):
+    """Writes two answers at once, as threads without a lock do: a half of each in turn."""
+
+    first: bytes | None = None
+
+    def spoil(self, message: Json) -> None:
+        line = encode(message)
+        if self.first is None:
+            self.first = line
+            return
+        one, half = self.first, len(line) // 2
+        self.first = None
+        self.wire.write(one[:half], line[:half], one[half:], line[half:])
+
+
+@fault("unterminated-answer")
+class UnterminatedAnswer(Spoiled):
+    """Writes an answer without its line end and exits with status 0."""
+
+    def spoil(self, message: Json) -> None:
+        self.wire.write(encode(message, line_end=b""))
+        os._exit(0)
+
+
+@fault("structured-mismatch")
+class StructuredMismatch(Spoiled):
+    """Answers with structuredContent that does not fit the outputSchema of echo."""
+
+    def list_tools(self, cursor: str | None) -> Json:
+        result = super().list_tools(cursor)
+        number = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        result["tools"][0]["outputSchema"] = number
+        return result
+
+    def spoil(self, message: Json) -> None:
+        message["result"]["structuredContent"] = {"n": "seven"}
+        self.send(message)
+
+
+@fault("unflushed")
+class Unflushed(Spoiled):
+    """Keeps its answers in a buffer of its own, which is written at EOF."""
+
+    kept: bytes = b""
+
+    def spoil(self, message: Json) -> None:
+        self.kept += encode(message)
+
+    def end(self) -> None:
+        self.wire.write(self.kept)
+        super().end()
 
 
 @fault("huge-line")

@@ -9,6 +9,7 @@ from call import Request, text_result
 from plugin import Plugin
 from wire import Json, encode, log
 
+from .handshake import PlainMcp
 from .registry import fault
 
 
@@ -38,6 +39,55 @@ class Hangs(Plugin):
         return super().call(request)
 
 
+@fault("single-threaded")
+class SingleThreaded(Plugin):
+    """Works on its calls in the thread that reads: while a call runs or an answer is written, nothing is read."""
+
+    def receive_request(self, request: Request) -> None:
+        if request.method != "tools/call":
+            return super().receive_request(request)
+        self.answer_with(request, self.call)
+
+
+@fault("out-of-order")
+class OutOfOrder(Plugin):
+    """Keeps the answers to echo until it has ARG (3), and sends the last one first."""
+
+    def __init__(self, arg: str | None = None) -> None:
+        super().__init__(arg)
+        self.kept: list[Json] = []
+
+    def answer(self, request: Request, message: Json) -> None:
+        if request.params.get("name") != "echo":
+            return super().answer(request, message)
+        self.kept.append(message)
+        if len(self.kept) >= self.number(3):
+            while self.kept:
+                self.send(self.kept.pop())
+
+
+@fault("reads-slowly")
+class ReadsSlowly(Plugin):
+    """Reads one byte in ARG ms (1000), once it has answered tools/list."""
+
+    def answer(self, request: Request, message: Json) -> None:
+        super().answer(request, message)
+        if request.method == "tools/list":
+            while os.read(0, 1):
+                time.sleep(self.number(1000) / 1000)
+            self.end()
+
+
+@fault("panic-in-call")
+class PanicInCall(Plugin):
+    """Comes to an end by an error that nobody catches when echo is called: a traceback on stderr and status 1."""
+
+    def receive_request(self, request: Request) -> None:
+        if request.params.get("name") == "echo":
+            raise LookupError("no lemons left")
+        super().receive_request(request)
+
+
 @fault("deadlock")
 class Deadlock(Plugin):
     """Hangs as a whole when echo is called: it reads and writes nothing more, not even EOF."""
@@ -64,6 +114,17 @@ class SettlesAndAnswers(Plugin):
         super().settle(request)
         result = text_result("I finished it all the same")
         self.send({"jsonrpc": "2.0", "id": request.id, "result": result})
+
+
+@fault("small-input")
+class SmallInput(PlainMcp):
+    """Is a plain MCP server that exits with status 1 when a line is above ARG bytes (10 MiB)."""
+
+    def receive(self, message: Json) -> None:
+        if len(encode(message)) > self.number(10 * 1024 * 1024):
+            log("fatal: message too long")
+            os._exit(1)
+        super().receive(message)
 
 
 @fault("die-in-call")
@@ -105,7 +166,8 @@ class StopSelf(Plugin):
 
     def call(self, request: Request) -> Json:
         if request.params.get("name") == "echo":
-            os.kill(os.getpid(), signal.SIGSTOP)
+            # To this thread, so that not even its next line runs.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         return super().call(request)
 
 

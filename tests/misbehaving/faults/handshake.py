@@ -26,6 +26,26 @@ class PlainMcp(Plugin):
         return result
 
 
+@fault("strict-mcp")
+class StrictMcp(PlainMcp):
+    """Is a plain MCP server that exits with status 1 when it reads a method that its MCP revision does not have."""
+
+    known = (
+        "initialize",
+        "notifications/initialized",
+        "notifications/cancelled",
+        "ping",
+        "tools/list",
+        "tools/call",
+    )
+
+    def receive(self, message: Json) -> None:
+        if message.get("method") not in self.known:
+            log(f"fatal: unknown message: {message}")
+            os._exit(1)
+        super().receive(message)
+
+
 @fault("single-session")
 class SingleSession(Plugin):
     """No fault, but serves one session only: leaves multiSession out."""
@@ -106,10 +126,10 @@ class BadVersion(Plugin):
 
 @fault("answers-other-version")
 class AnswersOtherVersion(Plugin):
-    """Picks the Lemon version 9.9, which the host did not offer."""
+    """Picks the Lemon version ARG (9.9), which the host did not offer."""
 
     def lemon_body(self) -> Json:
-        return {**super().lemon_body(), "version": "9.9"}
+        return {**super().lemon_body(), "version": self.arg or "9.9"}
 
 
 @fault("bad-mcp-version")
@@ -118,6 +138,15 @@ class BadMcpVersion(Plugin):
 
     def initialize(self, params: Json) -> Json:
         return {**super().initialize(params), "protocolVersion": "1999-01-01"}
+
+
+@fault("refuses-mcp-version")
+class RefusesMcpVersion(Plugin):
+    """Refuses the MCP revision that it is offered, error -32602, where it ought to name one of its own."""
+
+    def initialize(self, params: Json) -> Json:
+        data = {"supported": ["1999-01-01"], "requested": params["protocolVersion"]}
+        raise RefusedError(-32602, "Unsupported protocol version", data)
 
 
 @fault("hello-twice")
@@ -190,6 +219,76 @@ class UnterminatedHello(Plugin):
     def answer(self, request: Request, message: Json) -> None:
         self.wire.write(encode(message, line_end=b""))
         os._exit(0)
+
+
+@fault("no-version")
+class NoVersion(Plugin):
+    """Names no version in Lemon's part of its answer."""
+
+    def lemon_body(self) -> Json:
+        return {"multiSession": True}
+
+
+@fault("unknown-capabilities")
+class UnknownCapabilities(Plugin):
+    """Declares capabilities that nobody has heard of, in MCP's part, in Lemon's and beside both."""
+
+    def initialize(self, params: Json) -> Json:
+        result = super().initialize(params)
+        result["capabilities"].update(teleport={"range": 1e9}, dreams=[None, "a"], prompts=7)
+        result["capabilities"]["experimental"]["com.example/other"] = {"version": [1, 2]}
+        result["weather"] = "fair"
+        return result
+
+    def lemon_body(self) -> Json:
+        return {**super().lemon_body(), "shoeSize": 43, "hooks": []}
+
+
+@fault("huge-hello")
+class HugeHello(Plugin):
+    """Answers initialize with ARG bytes (20 MiB) of instructions."""
+
+    def initialize(self, params: Json) -> Json:
+        size = self.number(20 * 1024 * 1024)
+        return {**super().initialize(params), "instructions": "x" * size}
+
+
+@fault("hello-in-two")
+class HelloInTwo(Plugin):
+    """Answers initialize in two writes, ARG ms (50) apart: the first one ends within a letter of the server's name."""
+
+    def initialize(self, params: Json) -> Json:
+        result = super().initialize(params)
+        result["serverInfo"]["name"] = "misbehave 🍋"
+        return result
+
+    def answer(self, request: Request, message: Json) -> None:
+        if request.method != "initialize":
+            return super().answer(request, message)
+        line = encode(message)
+        within = line.index("🍋".encode()) + 2
+        self.wire.write(line[:within])
+        time.sleep(self.number(50) / 1000)
+        self.wire.write(line[within:])
+
+
+@fault("exit-after-hello")
+class ExitAfterHello(Plugin):
+    """Exits with status 4 as soon as it has answered initialize."""
+
+    def answer(self, request: Request, message: Json) -> None:
+        super().answer(request, message)
+        if request.method == "initialize":
+            os._exit(4)
+
+
+@fault("content-length")
+class ContentLength(Plugin):
+    """Frames its messages as the language server protocol does: a Content-Length header, and no line end."""
+
+    def send(self, message: Json) -> None:
+        body = encode(message, line_end=b"")
+        self.wire.write(f"Content-Length: {len(body)}\r\n\r\n".encode(), body)
 
 
 def wait_for_signal() -> None:

@@ -49,6 +49,22 @@ class ListError(Plugin):
         raise RefusedError(-32603, "the list of tools is lost")
 
 
+@fault("taken-names")
+class TakenNames(Plugin):
+    """Lists, besides its good tools, one of each name that is in ARG, apart by commas (told,mcp_witness_echo)."""
+
+    def list_tools(self, cursor: str | None) -> Json:
+        result = super().list_tools(cursor)
+        for name in (self.arg or "told,mcp_witness_echo").split(","):
+            result["tools"].append(Tool(name, "Is somebody else's.", {}, self.call).as_json())
+        return result
+
+    def call(self, request: Request) -> Json:
+        known = [tool.name for tool in self.tools]
+        name = request.params.get("name")
+        return super().call(request) if name in known else text_result("taken")
+
+
 @fault("many-tools")
 class ManyTools(Plugin):
     """Lists ARG (5000) tools on one page."""
@@ -146,3 +162,101 @@ class ListFlood(Plugin):
         super().answer(request, message)
         if request.method == "tools/list":
             self.notify("notifications/tools/list_changed", {})
+
+
+@fault("list-silent")
+class ListSilent(Plugin):
+    """Never answers tools/list."""
+
+    def answer(self, request: Request, message: Json) -> None:
+        if request.method != "tools/list":
+            super().answer(request, message)
+
+
+@fault("duplicate-tool")
+class DuplicateTool(Plugin):
+    """Lists a second tool named echo, which takes no text."""
+
+    def list_tools(self, cursor: str | None) -> Json:
+        result = super().list_tools(cursor)
+        result["tools"].append(Tool("echo", "Is not the first.", {}, self.call).as_json())
+        return result
+
+
+class Changes(Plugin):
+    """Calling echo changes the list, once, and tells of it."""
+
+    changed = False
+
+    def call(self, request: Request) -> Json:
+        if request.params.get("name") == "echo" and not self.changed:
+            self.changed = True
+            self.change()
+            self.notify("notifications/tools/list_changed", {})
+        return super().call(request)
+
+    def change(self) -> None:
+        raise NotImplementedError
+
+
+@fault("tool-removed")
+class ToolRemoved(Changes):
+    """Calling echo takes the tool `env` off the list, which can't be called from then on."""
+
+    def change(self) -> None:
+        self.tools = [tool for tool in self.tools if tool.name != "env"]
+
+
+@fault("tool-changed")
+class ToolChanged(Changes):
+    """Calling echo makes the tool `env` another one: it needs a `key` from then on."""
+
+    def list_tools(self, cursor: str | None) -> Json:
+        result = super().list_tools(cursor)
+        for tool in result["tools"]:
+            if self.changed and tool["name"] == "env":
+                tool["description"] = "Returns one variable."
+                schema = {"type": "object", "properties": {"key": {"type": "string"}}}
+                tool["inputSchema"] = {**schema, "required": ["key"]}
+        return result
+
+    def change(self) -> None:
+        pass
+
+
+@fault("list-breaks")
+class ListBreaks(Changes):
+    """Calling echo tells that the list has changed; it is answered with an internal error from then on."""
+
+    def list_tools(self, cursor: str | None) -> Json:
+        if self.changed:
+            raise RefusedError(-32603, "the list of tools is lost")
+        return super().list_tools(cursor)
+
+    def change(self) -> None:
+        pass
+
+
+@fault("undeclared-change")
+class UndeclaredChange(Changes):
+    """Calling echo adds a tool `extra`, although the plugin never declared that its list may change."""
+
+    def initialize(self, params: Json) -> Json:
+        result = super().initialize(params)
+        result["capabilities"]["tools"] = {}
+        return result
+
+    def change(self) -> None:
+        echo = self.tools[0]
+        self.tools.append(Tool("extra", "Is new.", echo.properties, echo.handler))
+
+
+@fault("change-flood")
+class ChangeFlood(Plugin):
+    """Tells ARG (20,000) times that the list has changed before it answers echo."""
+
+    def call(self, request: Request) -> Json:
+        if request.params.get("name") == "echo":
+            for _ in range(self.number(20_000)):
+                self.notify("notifications/tools/list_changed", {})
+        return super().call(request)

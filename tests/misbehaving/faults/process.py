@@ -1,5 +1,6 @@
 """How a process and its children can fail to end."""
 
+import json
 import os
 import signal
 import subprocess
@@ -144,6 +145,68 @@ class GrandchildHoldsStdout(Grandchild):
         if request.params.get("name") == "echo":
             os._exit(7)
         return super().call(request)
+
+
+@fault("answer-and-exit")
+class AnswerAndExit(Plugin):
+    """Answers echo with a text of ARG letters (1 MiB) and exits with status 0 at once."""
+
+    def answer(self, request: Request, message: Json) -> None:
+        if request.params.get("name") != "echo":
+            return super().answer(request, message)
+        text = "x" * self.number(1024 * 1024)
+        super().answer(request, {**message, "result": text_result(text)})
+        os._exit(0)
+
+
+@fault("fds")
+class Fds(Plugin):
+    """No fault, but its tool `fds` tells which file descriptors it was started with."""
+
+    def start(self) -> None:
+        self.inherited = [fd for fd in range(1024) if is_open(fd)]
+        self.tools.append(Tool("fds", "Tells the descriptors.", {}, self.tell))
+
+    def tell(self, request: Request) -> Json:
+        return text_result(json.dumps(self.inherited))
+
+
+def is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+@fault("fork-bomb")
+class ForkBomb(Plugin):
+    """Calling echo forks until that is refused, ARG (100) times at the most; each child waits for a signal."""
+
+    def call(self, request: Request) -> Json:
+        if request.params.get("name") != "echo":
+            return super().call(request)
+        for forked in range(self.number(100)):
+            try:
+                child = os.fork()
+            except BlockingIOError:
+                return text_result(f"refused after {forked}")
+            while child == 0:
+                signal.pause()
+        return text_result("not refused")
+
+
+@fault("behind-wrapper")
+class BehindWrapper(Plugin):
+    """No fault, but runs as the child of another program, as npx does it: that holds stdin and stdout open, passes on
+    no signal, and lives as long as the child."""
+
+    def start(self) -> None:
+        child = os.fork()
+        while child != 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.waitpid(child, 0)
+            os._exit(0)
 
 
 @fault("zombies")

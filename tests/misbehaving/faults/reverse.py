@@ -1,12 +1,13 @@
 """What a plugin may ask of the host, and how it can go wrong."""
 
 import json
+import queue
 import threading
 from collections.abc import Callable
 
 from call import RefusedError, Request, Tool, text_result
 from plugin import Plugin
-from wire import Json
+from wire import Json, encode
 
 from .registry import fault
 
@@ -128,10 +129,88 @@ class ReverseAfterShutdown(Plugin):
     """Lists the host's tools after it was told to shut down."""
 
     def answer(self, request: Request, message: Json) -> None:
-        super().answer(request, message)
         if request.method == "lemon/shutdown":
-            ask = self.ask_late
-            threading.Thread(target=ask, args=[request]).start()
+            # Before the answer, after which its input may end at any moment.
+            self.replies["late"] = queue.Queue()
+            params = {"_meta": {"dev.lemon/parent": request.id}}
+            self.send({"jsonrpc": "2.0", "id": "late", "method": "host/tools/list", "params": params})
+        super().answer(request, message)
 
-    def ask_late(self, request: Request) -> None:
-        told(lambda: self.ask("host/tools/list", {}, request.id))
+
+@fault("reverse-first")
+class ReverseFirst(Plugin):
+    """Lists the host's tools before it answers initialize; its tool `early` tells what came back."""
+
+    def receive_request(self, request: Request) -> None:
+        if request.method != "initialize":
+            return super().receive_request(request)
+        self.tools.append(Tool("early", "Tells the reply.", {}, self.tell))
+        threading.Thread(target=self.ask_first, args=[request], daemon=True).start()
+
+    def ask_first(self, request: Request) -> None:
+        self.early = told(lambda: self.ask("host/tools/list", {}, request.id))
+        super().receive_request(request)
+
+    def tell(self, request: Request) -> Json:
+        return self.early
+
+
+@fault("deep-chain")
+class DeepChain(Plugin):
+    """Has twenty tools, `link_1` and so on: each calls the next one through the host."""
+
+    def initialized(self) -> None:
+        for link in range(1, 21):
+            self.tools.append(Tool(f"link_{link}", "Calls the next.", {}, self.call_next))
+
+    def call_next(self, request: Request) -> Json:
+        link = int(request.params["name"].split("_")[1])
+        params = {"name": f"link_{link + 1}", "arguments": {}}
+        try:
+            return self.ask("host/tools/call", params, request.id)
+        except RefusedError as refused:
+            return text_result(f"{refused.kind}: {refused.message}", failed=True)
+
+
+@fault("reply-ignored")
+class ReplyIgnored(Plugin):
+    """Its relay makes the reverse call and takes no notice of the reply, so it never answers."""
+
+    def receive_reply(self, message: Json) -> None:
+        pass
+
+
+@fault("odd-reverse-ids")
+class OddReverseIds(Plugin):
+    """Before it answers echo, lists the host's tools under ids that no request may have: null, 1.5, true, a list, an
+    object, 2^64; and under the empty text, which one may."""
+
+    def call(self, request: Request) -> Json:
+        if request.params.get("name") != "echo":
+            return super().call(request)
+        params = {"_meta": {"dev.lemon/parent": request.id}}
+        asked = {"jsonrpc": "2.0", "method": "host/tools/list", "params": params}
+        for odd in (None, 1.5, True, [1], {"id": 1}, 2**64):
+            self.send({**asked, "id": odd})
+        waiting = self.replies[""] = queue.Queue()
+        self.send({**asked, "id": ""})
+        return text_result(json.dumps(sorted(waiting.get())))
+
+
+@fault("reverse-same-id")
+class ReverseSameId(Plugin):
+    """Its relay makes the reverse call twice under one id and tells both replies, the first one first."""
+
+    def receive_reply(self, message: Json) -> None:
+        self.replies[message["id"]].put(message)
+
+    def call(self, request: Request) -> Json:
+        if request.params.get("name") != "relay":
+            return super().call(request)
+        waiting: queue.Queue[Json] = queue.Queue()
+        params = {"name": request.arguments["tool"], "arguments": request.arguments["arguments"]}
+        params["_meta"] = {"dev.lemon/parent": request.id}
+        twice = {"jsonrpc": "2.0", "id": "one", "method": "host/tools/call", "params": params}
+        self.replies["one"] = waiting
+        self.wire.write(encode(twice), encode(twice))
+        return text_result(json.dumps([waiting.get(), waiting.get()]))

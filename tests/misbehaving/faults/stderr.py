@@ -1,7 +1,10 @@
 """What can come on stderr."""
 
+import os
+
+from call import Request
 from plugin import Plugin
-from wire import log_bytes
+from wire import Json, encode, log, log_bytes
 
 from .registry import fault
 
@@ -32,3 +35,55 @@ class StderrInvalidUtf8(Plugin):
 
     def start(self) -> None:
         log_bytes(b"caf\xe9 \xff\xfe \xf0\x9f\x8d\n")
+
+
+@fault("stderr-only")
+class StderrOnly(Plugin):
+    """Writes its messages to stderr, and nothing to stdout."""
+
+    def send(self, message: Json) -> None:
+        log_bytes(encode(message))
+
+
+@fault("stderr-then-success")
+class StderrThenSuccess(Plugin):
+    """Writes to stderr how it is to be used and exits with status 0 before it reads anything."""
+
+    def start(self) -> None:
+        log("usage: misbehave [--stdio]")
+        os._exit(0)
+
+
+@fault("stderr-chatter")
+class StderrChatter(Plugin):
+    """Writes lines to stderr that sound like errors with every answer."""
+
+    def answer(self, request: Request, message: Json) -> None:
+        log("ERROR: failed to panic: Traceback (most recent call last)")
+        super().answer(request, message)
+
+
+@fault("stderr-ansi")
+class StderrAnsi(Plugin):
+    """Writes coloured lines to stderr, and ones that clear the screen and set the terminal's title."""
+
+    def start(self) -> None:
+        log("\x1b[31mred\x1b[0m and \x1b[2J\x1b]0;owned\x07cleared")
+
+
+@fault("stderr-formats")
+class StderrFormats(Plugin):
+    """Writes lines to stderr as log libraries do: with levels in front, and as JSON."""
+
+    def start(self) -> None:
+        log("[WARN] cache: cold")
+        log("2026-01-01T00:00:00Z ERROR db: locked")
+        log('{"level":"error","msg":"a line of JSON","jsonrpc":"2.0","id":1,"result":{}}')
+
+
+@fault("stderr-closed")
+class StderrClosed(Plugin):
+    """Closes stderr at the start and goes on."""
+
+    def start(self) -> None:
+        os.close(2)

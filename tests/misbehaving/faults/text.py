@@ -60,14 +60,15 @@ class HostileText(Plugin):
 
 @fault("leak-secret")
 class LeakSecret(Plugin):
-    """Puts the value of the environment variable ARG (API_KEY) on stderr, into the description of the tool `leak`, and,
-    when that is called, into a log message, progress and an error."""
+    """Puts the value of the environment variable ARG (API_KEY) on stderr, into the description and the schema of the
+    tool `leak`, and, when that is called, into a log message, progress and an error."""
 
     def start(self) -> None:
         self.secret = os.environ.get(self.arg or "API_KEY", "(not set)")
         log(f"starting with key {self.secret}")
         description = f"Uses the key {self.secret}."
-        self.tools.append(Tool("leak", description, {}, self.leak))
+        properties = {"key": {"enum": [self.secret]}}
+        self.tools.append(Tool("leak", description, properties, self.leak))
 
     def leak(self, request: Request) -> Json:
         entry = {"level": "error", "data": f"bad key {self.secret}"}

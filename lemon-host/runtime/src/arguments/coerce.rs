@@ -6,9 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde_json::value::RawValue;
-
 use crate::schema::guide::{Guide, Shape, ShapeId, Type};
+use crate::schema::number::number_length;
 use crate::schema::place::Place;
 use crate::schema::text::{Canonical, DEPTH};
 use crate::schema::tree::{Kind, Node};
@@ -150,6 +149,5 @@ impl Fitting<'_> {
 
 /// Whether a text is a JSON number from its first to its last character.
 fn is_number(text: &str) -> bool {
-    text.starts_with(|first: char| first == '-' || first.is_ascii_digit())
-        && serde_json::from_str::<&RawValue>(text).is_ok_and(|raw| raw.get().len() == text.len())
+    number_length(text.as_bytes()) == Some(text.len())
 }

@@ -9,6 +9,7 @@ mod spelling;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,19 +22,20 @@ use crate::schema::tree::{Kind, Node};
 use crate::schema::violation::{Violation, Violations};
 use crate::schema::{Compiled, Effort, Schema, TEXT_AT_ONCE, TooMuch};
 
-/// The arguments of one call: a JSON object in one line without insignificant white space.
+/// The arguments of one call: a JSON object in one line without insignificant white space. Those that were written that
+/// way are not copied.
 #[derive(Debug, Clone)]
-pub(crate) struct Arguments {
-    given: Box<RawValue>,
+pub(crate) struct Arguments<'a> {
+    given: Cow<'a, str>,
     /// None when it is what was given.
-    sent: Option<Box<RawValue>>,
+    sent: Option<String>,
 }
 
 /// All that is wrong with the arguments of a call, safe to show. It never holds a given value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentsFault(Violations);
 
-impl Arguments {
+impl<'a> Arguments<'a> {
     /// Reads arguments for a tool. Nothing, and `null`, mean that there are none; an object may stand in a JSON string.
     ///
     /// Takes microseconds where it is called; what is large is worked on elsewhere, and given up when the future is
@@ -41,13 +43,13 @@ impl Arguments {
     ///
     /// # Errors
     /// All that is wrong with them, each with its place; or that the tool has no usable schema.
-    pub(crate) async fn read(text: &str, schema: &Arc<Compiled>, limits: &Limits) -> Result<Self, ArgumentsFault> {
+    pub(crate) async fn read(text: &'a str, schema: &Arc<Compiled>, limits: &Limits) -> Result<Self, ArgumentsFault> {
         let most = limits.argument_values;
         if text.len() <= TEXT_AT_ONCE {
             if let Ok(compiled) = schema.schema()
-                && let Some(settled) = plain(text, compiled, most)
+                && is_plain(text, compiled, most)
             {
-                return Ok(settled);
+                return Ok(Self { given: Cow::Borrowed(text), sent: None });
             }
             let given = object(text, most)?;
             let compiled = usable(schema)?;
@@ -63,18 +65,18 @@ impl Arguments {
     }
 
     /// What the caller wrote, in canonical form: what gates, approvals and the ledger see.
-    pub(crate) fn given(&self) -> &RawValue {
+    pub(crate) fn given(&self) -> &str {
         &self.given
     }
 
     /// What the tool gets: the same, but for values that were fitted to their types.
-    pub(crate) fn sent(&self) -> &RawValue {
-        self.sent.as_ref().unwrap_or(&self.given)
+    pub(crate) fn sent(&self) -> &str {
+        self.sent.as_deref().unwrap_or(&self.given)
     }
 
     /// What the tool gets.
-    pub(crate) fn into_sent(self) -> Box<RawValue> {
-        self.sent.unwrap_or(self.given)
+    pub(crate) fn into_sent(self) -> Cow<'a, str> {
+        self.sent.map_or(self.given, Cow::Owned)
     }
 
     /// Whether a value was fitted to its type.
@@ -99,6 +101,24 @@ pub(crate) fn canonical(text: &str, limits: &Limits) -> Result<Box<RawValue>, Ar
     Ok(object.text)
 }
 
+/// A JSON object with its values fitted to a schema as those of a call are; nothing else is asked of it.
+///
+/// # Errors
+/// It is no object that could be read.
+pub(crate) fn fitted(text: &str, schema: &Schema, most_values: usize) -> Result<String, ArgumentsFault> {
+    let given = object(text, most_values)?;
+    let coerced = coerce::coerced(&Node::read(given.text.get())?, schema.guide(), most_values);
+    Ok(coerced.map_or_else(|| given.into_text(), |coerced| coerced.text))
+}
+
+/// Arguments as JSON, for those who look into them.
+///
+/// # Errors
+/// They are no JSON, which what was [read](Arguments::read) always is.
+pub(crate) fn json(text: &str) -> Result<&RawValue, ArgumentsFault> {
+    serde_json::from_str(text).map_err(|fault| TextFault::Syntax(fault.to_string()).into())
+}
+
 impl ArgumentsFault {
     /// What is wrong, the first twenty.
     pub fn violations(&self) -> &[Violation] {
@@ -108,6 +128,11 @@ impl ArgumentsFault {
     /// How much more is wrong.
     pub fn more(&self) -> usize {
         self.0.more()
+    }
+
+    /// The same without the secrets that the tool's schema, which it quotes, may hold.
+    pub(crate) fn redacted(self, redact: impl Fn(&str) -> String) -> Self {
+        Self(self.0.reworded(redact))
     }
 
     fn whole(message: impl fmt::Display) -> Self {
@@ -138,11 +163,12 @@ impl From<TextFault> for ArgumentsFault {
 /// Does some work with the schema on a thread of its own.
 async fn elsewhere(
     compiled: &Arc<Compiled>,
-    work: impl FnOnce(&Schema, Effort<'_>) -> Result<Arguments, ArgumentsFault> + Send + 'static,
-) -> Result<Arguments, ArgumentsFault> {
+    work: impl FnOnce(&Schema, Effort<'_>) -> Result<Arguments<'static>, ArgumentsFault> + Send + 'static,
+) -> Result<Arguments<'static>, ArgumentsFault> {
     let schema = compiled.clone();
     let work = move |stopped: &_| work(usable(&schema)?, Effort::until(stopped));
-    let done = compiled.share().on_large_stack(work).await;
+    // Every call would carry its size.
+    let done = Box::pin(compiled.share().on_large_stack(work)).await;
     done.unwrap_or_else(|fault| Err(ArgumentsFault::whole(format!("they can't be checked: {fault}"))))
 }
 
@@ -172,20 +198,22 @@ fn object(text: &str, most_values: usize) -> Result<Canonical, ArgumentsFault> {
     Err(ArgumentsFault::whole(format!("expected a JSON object, got {found}")))
 }
 
-/// Arguments as most are, in one go: canonical as they were written, valid as they are, and quickly checked. serde_json
-/// says whether they are JSON. Anything else is read anew, with all the questions that this one does not ask.
-fn plain(text: &str, schema: &Schema, most_values: usize) -> Option<Arguments> {
+/// Whether arguments are as most are: canonical as they were written, valid as they are, and quickly checked. Anything
+/// else is read anew, with all the questions that this one does not ask.
+fn is_plain(text: &str, schema: &Schema, most_values: usize) -> bool {
+    schema.plainly_takes(text, most_values) || is_plain_tree(text, schema, most_values)
+}
+
+/// The same, whatever the schema asks.
+fn is_plain_tree(text: &str, schema: &Schema, most_values: usize) -> bool {
     if !text.starts_with('{') {
-        return None;
+        return false;
     }
-    let given = RawValue::from_string(text.to_owned()).ok()?;
-    let (node, values, depth) = Node::read_plain(given.get())?;
-    let is_taken = values <= most_values
-        && schema.is_quick_for(given.get().len(), values, depth)
+    let Some((node, values, depth)) = Node::read_plain(text) else { return false };
+    values <= most_values
+        && schema.is_quick_for(text.len(), values, depth)
         && spelling::check(&node, schema.guide()).is_ok()
-        && schema.is_valid(&node, values, Effort::AT_ONCE) == Ok(true);
-    drop(node);
-    is_taken.then_some(Arguments { given, sent: None })
+        && schema.is_valid(&node, values, Effort::AT_ONCE) == Ok(true)
 }
 
 /// Checks and fits arguments where it is asked for; gives them back if that could take long.
@@ -193,7 +221,7 @@ fn at_once(
     given: Canonical,
     schema: &Schema,
     most_values: usize,
-) -> Result<Result<Arguments, ArgumentsFault>, Canonical> {
+) -> Result<Result<Arguments<'static>, ArgumentsFault>, Canonical> {
     let quick = |text: &Canonical| {
         let is_quick = schema.is_quick_for(text.text.get().len(), text.values, text.depth);
         is_quick.then_some(Effort::AT_ONCE).ok_or(TooMuch)
@@ -202,7 +230,7 @@ fn at_once(
         return Err(given);
     }
     match checked(&given, schema, most_values, quick) {
-        Ok(Ok(sent)) => Ok(Ok(Arguments { given: given.text, sent })),
+        Ok(Ok(sent)) => Ok(Ok(Arguments { given: given.into_text().into(), sent })),
         Ok(Err(fault)) => Ok(Err(fault)),
         Err(TooMuch) => Err(given),
     }
@@ -214,9 +242,12 @@ fn settle(
     schema: &Schema,
     most_values: usize,
     effort: Effort<'_>,
-) -> Result<Arguments, ArgumentsFault> {
+) -> Result<Arguments<'static>, ArgumentsFault> {
     match checked(&given, schema, most_values, |_| Ok(effort)) {
-        Ok(sent) => Ok(Arguments { given: given.text, sent: sent? }),
+        Ok(sent) => {
+            let sent = sent?;
+            Ok(Arguments { given: given.into_text().into(), sent })
+        }
         Err(too_much) => Err(Violations::from(too_much).into()),
     }
 }
@@ -231,7 +262,7 @@ fn checked<'a>(
     schema: &Schema,
     most_values: usize,
     effort: impl Fn(&Canonical) -> Result<Effort<'a>, TooMuch>,
-) -> Result<Result<Option<Box<RawValue>>, ArgumentsFault>, TooMuch> {
+) -> Result<Result<Option<String>, ArgumentsFault>, TooMuch> {
     let node = match Node::read(given.text.get()) {
         Ok(node) => node,
         Err(faults) => return Ok(Err(faults.into())),
@@ -260,7 +291,7 @@ fn checked<'a>(
     let spelled_within = spelling::check(&inner, schema.guide());
     let still = schema.faults(&inner, sent.values, effort(&sent)?)?;
     if still.is_empty() {
-        return Ok(spelled_within.map(|()| Some(sent.text)).map_err(Into::into));
+        return Ok(spelled_within.map(|()| Some(sent.into_text())).map_err(Into::into));
     }
     // What is told is about what was given, but for the places that coercion has mended.
     let is_at = |pointer: &str, place: &str| {

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, broadcast};
 
+use super::annotations::ToolAnnotations;
 use super::names::{MCP_PREFIX, Source, public_name};
 use crate::discovery::CallTimeout;
 use crate::limits::Limits;
@@ -138,6 +139,14 @@ impl HostTool {
         check(self.name(), &schema)?;
         Arc::make_mut(&mut self.tool).output_schema = Some(schema);
         Ok(self)
+    }
+
+    /// Says what effects the tool has.
+    #[must_use]
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        // A few booleans have a JSON form.
+        Arc::make_mut(&mut self.tool).annotations = serde_json::to_value(annotations).ok();
+        self
     }
 
     /// Says how long a call may take in all; zero means for ever. Otherwise it is `Timeouts::call_ms`.

@@ -79,7 +79,7 @@ impl ToolList {
     ///
     /// Schemas take long to check for what they are: others have a turn after each, and the runtime's thread is not held
     /// up by a large one.
-    async fn take(
+    pub(crate) async fn take(
         &mut self,
         entry: Box<RawValue>,
         names: &mut HashSet<String>,

@@ -3,11 +3,13 @@
 //! Names are settled by precedence, the same on every run: built-in tools, tools that the program registered, extensions,
 //! MCP servers; among those of one kind by identity, then as they are declared. Who loses stays listed as shadowed.
 
+mod annotations;
 mod conflict;
 mod filter;
+mod fingerprint;
 mod host_tool;
 pub(crate) mod listing;
-mod names;
+pub(crate) mod names;
 mod registry;
 mod source;
 
@@ -20,12 +22,14 @@ use serde_json::Value;
 
 use crate::error::Callee;
 pub(crate) use crate::nearest::nearest;
-use crate::plugin::Plugin;
 use crate::plugin::live::Quarantined;
+use crate::plugin::{Listed, Plugin};
 use crate::report::PluginText;
 
+pub use annotations::ToolAnnotations;
 pub use conflict::{Conflict, ConflictReport, LoadError};
 pub use filter::{HiddenBy, ToolFilter};
+pub use fingerprint::Fingerprint;
 pub use host_tool::{HostTool, HostToolError, ToolCall};
 pub use registry::ToolRegistry;
 pub use source::ToolSource;
@@ -41,6 +45,7 @@ pub(crate) struct Entry {
     pub(crate) source: ToolSource,
     pub(crate) provider: Provider,
     pub(crate) tool: Arc<Tool>,
+    pub(crate) listed: Listed,
     /// How the params of its calls begin, up to the arguments.
     pub(crate) call_head: String,
 }
@@ -93,11 +98,19 @@ pub struct ToolInfo {
     /// What it does, free of secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<PluginText>,
+    /// What it says of its own effects.
+    #[serde(skip_serializing_if = "ToolAnnotations::is_empty")]
+    pub annotations: ToolAnnotations,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
     /// The JSON Schema of its structured result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// Where it was listed.
+    pub listed: Listed,
+    /// What it is, for a call that [expects](crate::Call::expecting) it to be that.
+    #[serde(skip)]
+    pub fingerprint: Fingerprint,
 }
 
 /// A tool before its name is settled.
@@ -105,6 +118,7 @@ struct Offered {
     source: ToolSource,
     provider: Provider,
     tool: Arc<Tool>,
+    listed: Listed,
 }
 
 impl Catalog {
@@ -119,6 +133,7 @@ impl Catalog {
             source,
             tool: tool.tool.clone(),
             provider: Provider::Program(tool),
+            listed: Listed::Live,
         }));
         for plugin in offers.plugins {
             let Some(list) = plugin.tools() else { continue };
@@ -130,16 +145,17 @@ impl Catalog {
                 source: source.clone(),
                 provider: Provider::Plugin(plugin.clone()),
                 tool: tool.clone(),
+                listed: list.listed,
             }));
         }
         let raw: Vec<_> = offered.iter().map(|offered| raw_name(&offered.source, &offered.tool)).collect();
         let names = public_names(&raw);
-        for (Offered { source, provider, tool }, name) in offered.into_iter().zip(names) {
+        for (Offered { source, provider, tool, listed }, name) in offered.into_iter().zip(names) {
             match name {
                 Ok(name) => {
                     let alone = Some(raw_name(&source, &tool).alone()).filter(|alone| *alone != name);
                     let call_head = format!(r#"{{"name":{},"arguments":"#, Value::from(tool.name.as_str()));
-                    catalog.add(Entry { name, alone, source, provider, tool, call_head }, offers.filter);
+                    catalog.add(Entry { name, alone, source, provider, tool, listed, call_head }, offers.filter);
                 }
                 // The program's own names are checked where they are given.
                 Err(error) => {
@@ -243,19 +259,44 @@ impl Entry {
     }
 
     pub(crate) fn info(&self) -> ToolInfo {
-        let shown = |text: &String| match &self.provider {
-            Provider::Program(_) => PluginText::new(text.as_str()),
-            Provider::Plugin(plugin) => PluginText::new(plugin.redact(text)),
-        };
+        let shown = |text: &String| self.shown(text);
         ToolInfo {
             name: self.name.to_string(),
             source: self.source.clone(),
             raw_name: shown(&self.tool.name),
             title: self.tool.title.as_ref().map(shown),
-            description: self.tool.description.as_ref().map(shown),
+            description: self.description(),
+            annotations: self.annotations(),
             input_schema: self.told(&self.tool.input_schema),
             output_schema: self.tool.output_schema.as_ref().map(|schema| self.told(schema)),
+            listed: self.listed,
+            fingerprint: self.fingerprint(),
         }
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.source, &self.tool)
+    }
+
+    /// What it does, free of secrets.
+    pub(crate) fn description(&self) -> Option<PluginText> {
+        self.tool.description.as_deref().map(|text| self.shown(text))
+    }
+
+    pub(crate) fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::read(self.tool.annotations.as_ref())
+    }
+
+    /// A text of its provider's, free of secrets.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        match &self.provider {
+            Provider::Program(_) => text.to_owned(),
+            Provider::Plugin(plugin) => plugin.redact(text),
+        }
+    }
+
+    fn shown(&self, text: &str) -> PluginText {
+        PluginText::new(self.redacted(text))
     }
 
     /// Whom a call of it asks.
@@ -268,9 +309,11 @@ impl Entry {
 
     /// A schema, free of secrets.
     fn told(&self, schema: &Value) -> Value {
-        let Provider::Plugin(plugin) = &self.provider else { return schema.clone() };
+        if matches!(self.provider, Provider::Program(_)) {
+            return schema.clone();
+        }
         let text = schema.to_string();
-        let redacted = plugin.redact(&text);
+        let redacted = self.redacted(&text);
         if redacted == text { schema.clone() } else { serde_json::from_str(&redacted).unwrap_or_default() }
     }
 }

@@ -4,22 +4,30 @@ use std::{
     fs::{self, File},
     io::{self, Read as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use lemon_protocol::manifest::FILE_NAMES;
+
+use super::manifest::{ManifestError, ManifestFile, NotLoadable};
 use crate::{
     plugin::{PluginName, PluginNameError},
     report::PluginText,
 };
 
+/// What a Node that runs TypeScript by leaving the types out understands; an older one refuses it, and would otherwise
+/// take the file for JavaScript.
+pub(crate) const NODE_TYPES: &str = "--experimental-strip-types";
+
 /// The extensions of scripts, with the program that runs each; `None` where several may.
-const SCRIPTS: &[(&str, Option<&str>)] = &[
-    ("py", Some("python3")),
-    ("sh", Some("sh")),
-    ("js", Some("node")),
-    ("mjs", Some("node")),
-    ("cjs", Some("node")),
-    ("ts", None),
-    ("mts", None),
+const SCRIPTS: &[(&str, Option<&[&str]>)] = &[
+    ("py", Some(&["python3"])),
+    ("sh", Some(&["sh"])),
+    ("js", Some(&["node"])),
+    ("mjs", Some(&["node"])),
+    ("cjs", Some(&["node"])),
+    ("ts", Some(&["node", NODE_TYPES])),
+    ("mts", Some(&["node", NODE_TYPES])),
     ("rb", None),
     ("pl", None),
     ("php", None),
@@ -63,7 +71,7 @@ const VALUED: &[&str] = &[
 ];
 
 /// What one `--plugin` names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PluginCommand {
     /// What the plugin is called: given as `NAME=`, else made of the script's or program's name.
@@ -71,6 +79,8 @@ pub struct PluginCommand {
     /// The program and its arguments, for no shell; never empty. A script that was given as a path
     /// is absolute; all other words are as they were given.
     pub argv: Vec<String>,
+    /// The manifest that says so, where a folder with one or the manifest itself was given; `argv` has its placeholders.
+    pub manifest: Option<Arc<ManifestFile>>,
 }
 
 /// Why a `--plugin` names nothing that can be started.
@@ -89,9 +99,17 @@ pub enum PluginFlagError {
     /// What stands before `=` is no plugin name.
     #[error("what stands before `=` is the plugin's name, but {0}")]
     Name(#[from] PluginNameError),
-    /// A folder was given.
-    #[error("{} is a folder; a folder needs a manifest, which this version does not read yet: give the command instead, such as 'python3 {}'", path(.0), path(&.0.join("plugin.py")))]
-    Folder(PathBuf),
+    /// The folder has no manifest, or none that is valid.
+    #[error(transparent)]
+    Manifest(Box<ManifestError>),
+    /// The manifest describes something that can't be run here.
+    #[error("{}: {why}", path(file))]
+    NotLoadable {
+        /// The manifest.
+        file: PathBuf,
+        /// Why.
+        why: NotLoadable,
+    },
     /// The path is that of a device, socket or pipe.
     #[error("{} is neither a file nor a folder", path(.0))]
     NotAFile(PathBuf),
@@ -116,8 +134,8 @@ pub enum PluginFlagError {
 
 /// Reads the value of one `--plugin`.
 ///
-/// An existing path is that file: an executable is started itself, a script of a known sort by its
-/// program. Otherwise a leading `NAME=` names the plugin, and the rest is again a path or else a
+/// An existing path is that file or folder: an executable is started itself, a script of a known sort by
+/// its program, and for a folder the command is that of its [manifest](ManifestFile). Otherwise a leading `NAME=` names the plugin, and the rest is again a path or else a
 /// command, split into words as a POSIX shell does it, but with nothing expanded: no variables, no
 /// patterns, no comments. Relative paths start from `cwd`, which should be absolute.
 ///
@@ -165,23 +183,39 @@ fn at_path(text: &str, cwd: &Path) -> Result<Option<PluginCommand>, PluginFlagEr
         Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Ok(None),
         Err(source) => return Err(PluginFlagError::Unreadable { file, source }),
     };
-    if metadata.is_dir() {
-        return Err(PluginFlagError::Folder(file));
+    let is_manifest = file.file_name().and_then(|name| name.to_str()).is_some_and(|name| FILE_NAMES.contains(&name));
+    if metadata.is_dir() || is_manifest {
+        return described(&file).map(Some);
     }
+    file_command(&file, &metadata).map(Some)
+}
+
+/// What runs a file, and what the plugin is then called.
+pub(super) fn file_command(file: &Path, metadata: &fs::Metadata) -> Result<PluginCommand, PluginFlagError> {
     if !metadata.is_file() {
-        return Err(PluginFlagError::NotAFile(file));
+        return Err(PluginFlagError::NotAFile(file.to_owned()));
     }
-    let Some(shown) = file.to_str().map(str::to_owned) else {
-        return Err(PluginFlagError::NotUtf8(file));
+    let Some(path) = file.to_str() else {
+        return Err(PluginFlagError::NotUtf8(file.to_owned()));
     };
-    let script = script(text);
+    let script = script(path);
     let argv = match script {
-        _ if is_executable(&metadata) && (script.is_none() || has_shebang(&file)) => vec![shown],
-        Some(Some(program)) => vec![program.to_owned(), shown],
-        _ => return Err(PluginFlagError::NotRunnable(file)),
+        _ if is_executable(metadata) && (script.is_none() || has_shebang(file)) => vec![path.to_owned()],
+        Some(Some(program)) => program.iter().copied().chain([path]).map(str::to_owned).collect(),
+        _ => return Err(PluginFlagError::NotRunnable(file.to_owned())),
     };
-    let name = PluginName::from_any(stem(text));
-    Ok(Some(PluginCommand { name, argv }))
+    Ok(PluginCommand { name: PluginName::from_any(stem(path)), argv, manifest: None })
+}
+
+/// The extension that a folder's manifest describes.
+fn described(path: &Path) -> Result<PluginCommand, PluginFlagError> {
+    let manifest = ManifestFile::read(path).map_err(|error| PluginFlagError::Manifest(Box::new(error)))?;
+    let argv = match manifest.host() {
+        Ok(host) => host.command.clone(),
+        Err(why) => return Err(PluginFlagError::NotLoadable { file: manifest.path, why }),
+    };
+    let name = PluginName::from_any(&manifest.manifest.name);
+    Ok(PluginCommand { name, argv, manifest: Some(Arc::new(manifest)) })
 }
 
 fn in_words(text: &str, cwd: &Path) -> Result<PluginCommand, PluginFlagError> {
@@ -198,7 +232,7 @@ fn in_words(text: &str, cwd: &Path) -> Result<PluginCommand, PluginFlagError> {
         }
         [program, arguments @ ..] => {
             let name = PluginName::from_any(spoken_name(program, arguments));
-            Ok(PluginCommand { name, argv })
+            Ok(PluginCommand { name, argv, manifest: None })
         }
     }
 }
@@ -242,7 +276,7 @@ fn without_version(package: &str) -> &str {
 }
 
 /// The program that runs a script with this name, if the name is a script's.
-fn script(path: &str) -> Option<Option<&'static str>> {
+fn script(path: &str) -> Option<Option<&'static [&'static str]>> {
     let extension = Path::new(path).extension()?;
     let (_, program) = SCRIPTS.iter().find(|(known, _)| extension.eq_ignore_ascii_case(known))?;
     Some(*program)
@@ -381,11 +415,29 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_and_its_manifest_are_what_the_manifest_says() {
+        let text = r#"{"schema_version": 1, "name": "good", "version": "1", "host": {"type": "mcp", "command": ["a", "${workspace}"]}}"#;
+        let folder = folder_with("extension.json", text, false);
+        for (given, name) in [(".", "good"), ("extension.json", "good"), ("own=.", "own")] {
+            let command = parse_plugin_flag(given, folder.path()).unwrap();
+            assert_eq!(
+                (command.name.as_str(), command.argv.as_slice()),
+                (name, &["a", "${workspace}"].map(String::from)[..])
+            );
+            assert!(command.manifest.unwrap().path.ends_with("extension.json"));
+        }
+        let folder = folder_with("extension.json", "{}", false);
+        assert!(error(".", folder.path()).contains("`name` is missing"));
+        let folder = folder_with("extension.json", &text.replace("mcp", "wasm"), false);
+        assert!(error(".", folder.path()).contains("extension.json: it can't be loaded yet"));
+    }
+
+    #[test]
     fn what_cannot_be_started_says_why() {
         let folder = folder_with("notes.txt", "x", false);
         let cwd = folder.path();
         assert!(error("notes.txt", cwd).contains("is not executable"));
-        assert!(error(".", cwd).contains("is a folder; a folder needs a manifest"));
+        assert!(error(".", cwd).contains("the folder has no manifest"));
         assert!(error("./nope", cwd).ends_with("/nope"), "{}", error("./nope", cwd));
         assert!(error("nope.py", cwd).starts_with("there is no file"));
         assert!(error("/dev/null", cwd).contains("neither a file nor a folder"));

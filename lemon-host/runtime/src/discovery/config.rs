@@ -11,6 +11,13 @@
 //! [mcp.servers.files]                   # the same keys, and `roots`
 //! command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv"]
 //!
+//! [runtime]
+//! extension_paths = ["~/my-plugins"]    # folders of plugins, which are run as they are
+//!
+//! [runtime.extensions]
+//! enabled = true                        # whether any extension runs
+//! auto_load_default_paths = false       # whether those in the default folders run without being trusted one by one
+//!
 //! [tools]                               # public names; `*` stands for any characters
 //! disabled = ["bash", "mcp_git_*"]
 //! enabled_only = ["read", "mcp_*"]
@@ -25,9 +32,14 @@
 //! All errors of a file are told at once, each with its line. A key that nobody knows is a warning:
 //! a file may be shared with a newer version. Nothing here starts a process or reads a secret.
 
+mod edit;
 mod entry;
 mod error;
+mod keys;
+mod layer;
 mod reading;
+mod runtime;
+mod setting;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -36,16 +48,27 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read as _},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
+pub use edit::{ConfigEdit, ConfigEditError};
 pub(crate) use entry::secret_name;
 pub use entry::{CallTimeout, EnvValue, PluginConfig, ProcessLimits};
 pub use error::{ConfigError, ConfigProblem, ConfigWarning, Origin};
+pub use keys::{ConfigKey, ProjectMay};
+use lemon_process::files::{OpenError, open_regular};
+pub use runtime::RuntimeConfig;
 use serde::de::DeserializeOwned;
+pub use setting::{Setting, SettingValue, dotted_key};
 use toml::de::DeTable;
 
-use self::{entry::Kind, reading::Reading, source::Source};
+use self::{
+    entry::Kind,
+    layer::Layer,
+    reading::{Noted, Reading},
+    source::Source,
+};
 use crate::catalog::ToolFilter;
 use crate::limits::{Limits, Timeouts};
 use crate::plugin::PluginName;
@@ -53,7 +76,7 @@ use crate::plugin::PluginName;
 /// The largest config file, in bytes.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 
-const TOP_KEYS: &[&str] = &["plugins", "mcp", "tools", "limits", "timeouts"];
+const TOP_KEYS: &[&str] = &["plugins", "mcp", "runtime", "tools", "limits", "timeouts"];
 const TOOL_KEYS: &[&str] = &["disabled", "enabled_only"];
 
 /// Spans of time that may be zero: no limit, or no waiting. Nothing could be done within any other.
@@ -68,6 +91,8 @@ pub struct Config {
     pub plugins: BTreeMap<PluginName, PluginConfig>,
     /// `[mcp.servers.NAME]`: MCP servers.
     pub servers: BTreeMap<PluginName, PluginConfig>,
+    /// `[runtime]`: where extensions are looked for, and whether any runs. Empty for a project.
+    pub runtime: RuntimeConfig,
     /// `[tools]`: which tools may be used.
     pub tools: ToolFilter,
     /// `[limits]`: those fields of [`Limits`] that the file sets. Of two files' tables, one can be laid over the
@@ -75,6 +100,8 @@ pub struct Config {
     pub limits: toml::Table,
     /// `[timeouts]`: those fields of [`Timeouts`] that the file sets.
     pub timeouts: toml::Table,
+    /// All keys that count, by line, for those who show where a value comes from.
+    pub settings: Vec<Setting>,
     /// What is odd but no error, by line.
     pub warnings: Vec<ConfigWarning>,
 }
@@ -87,24 +114,62 @@ impl Config {
     /// [`ConfigError::Unreadable`], [`ConfigError::Folder`], [`ConfigError::TooLarge`] and
     /// [`ConfigError::NotUtf8`] where there is no text to read, and those of [`Config::parse`].
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let file = || path.to_owned();
-        let unreadable = |source: io::Error| ConfigError::Unreadable { file: file(), source };
+        Self::parse(&Self::text(path)?, path)
+    }
+
+    /// The text of a config file.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Unreadable`], [`ConfigError::Folder`], [`ConfigError::TooLarge`] and [`ConfigError::NotUtf8`].
+    pub fn text(path: &Path) -> Result<String, ConfigError> {
+        let unreadable = |source: io::Error| ConfigError::Unreadable { file: path.to_owned(), source };
         let opened = File::open(path).map_err(unreadable)?;
         if opened.metadata().map_err(unreadable)?.is_dir() {
-            return Err(ConfigError::Folder { file: file() });
+            return Err(ConfigError::Folder { file: path.to_owned() });
         }
+        Self::text_of(path, opened)
+    }
+
+    /// The text of a project's config file. It came with the project, so it is read only if it is a plain file: a link
+    /// may lead to anything of the user's, and a pipe to nowhere.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be read.
+    pub fn project_text(path: &Path) -> Result<String, ConfigError> {
+        let opened = open_regular(path).map_err(|error| match error {
+            OpenError::Folder => ConfigError::Folder { file: path.to_owned() },
+            OpenError::Io(source) => ConfigError::Unreadable { file: path.to_owned(), source },
+            other => ConfigError::Unreadable { file: path.to_owned(), source: io::Error::other(other.to_string()) },
+        })?;
+        Self::text_of(path, opened)
+    }
+
+    fn text_of(path: &Path, opened: File) -> Result<String, ConfigError> {
+        let file = || path.to_owned();
+        let unreadable = |source: io::Error| ConfigError::Unreadable { file: file(), source };
         // Not the size that the file claims: it may be a pipe.
         let mut bytes = Vec::new();
         opened.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > MAX_BYTES {
             return Err(ConfigError::TooLarge { file: file() });
         }
-        let text = String::from_utf8(bytes).map_err(|error| {
+        String::from_utf8(bytes).map_err(|error| {
             let readable = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + readable.iter().filter(|&&byte| byte == b'\n').count();
             ConfigError::NotUtf8 { file: file(), line }
-        })?;
-        Self::parse(&text, path)
+        })
+    }
+
+    /// Reads the text of a project's config file, which may only add and tighten: a key that it may not set is ignored
+    /// and warned of. The project is the folder two above `path`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Config::parse`].
+    pub fn parse_project(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        Self::parse_layer(text, path, std::env::home_dir().as_deref(), Layer::Project)
     }
 
     /// Reads the text of a config file. Of `path` only the folder counts, from which relative paths
@@ -115,21 +180,21 @@ impl Config {
     /// [`ConfigError::Syntax`] where the text is no TOML, and [`ConfigError::Invalid`] with all
     /// that is wrong otherwise and with the part that is right.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        Self::parse_at_home(text, path, std::env::home_dir().as_deref())
+        Self::parse_layer(text, path, std::env::home_dir().as_deref(), Layer::User)
     }
-
-    fn parse_at_home(text: &str, path: &Path, home: Option<&Path>) -> Result<Self, ConfigError> {
+    fn parse_layer(text: &str, path: &Path, home: Option<&Path>, layer: Layer) -> Result<Self, ConfigError> {
         let source = Source::new(path, text);
         let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
             problem: source.problem(error.span().unwrap_or(0..0), error.message().to_owned()),
         })?;
-        let mut reading = Reading::new(&source, home);
+        let mut reading = Reading::new(&source, home, layer);
         let mut config = Self::default();
         config.fill(table.get_ref(), &mut reading);
-        let (mut problems, mut warnings) = reading.finish();
+        let Noted { mut settings, mut problems, mut warnings } = reading.finish();
+        settings.sort_by_key(|setting| (setting.origin.line, setting.column));
         warnings.sort_by_key(|warning| warning.origin().line);
         problems.sort_by_key(|problem| (problem.origin.line, problem.column));
-        config.warnings = warnings;
+        (config.settings, config.warnings) = (settings, warnings);
         if problems.is_empty() {
             Ok(config)
         } else {
@@ -141,6 +206,8 @@ impl Config {
     fn fill(&mut self, top: &DeTable<'_>, reading: &mut Reading<'_>) {
         for (key, value) in top {
             match key.get_ref().as_ref() {
+                "runtime" | "limits" | "timeouts" if !reading.is_users("", key) => {}
+                "runtime" => self.runtime = runtime::read(value, reading),
                 "plugins" => self.plugins = entry::read_all(Kind::Plugin, value, reading),
                 "mcp" => {
                     for (key, value) in reading.table("mcp", value).into_iter().flatten() {
@@ -178,6 +245,9 @@ fn tools(value: &reading::Value<'_>, reading: &mut Reading<'_>) -> ToolFilter {
                 .filter_map(|name| reading.string(&path, "an array of names in quotes", name))
                 .collect::<Vec<_>>()
         });
+        if let Some(names) = &names {
+            reading.set(&["tools"], key, SettingValue::Plain(names.as_slice().into()));
+        }
         filter = match (name, names) {
             (_, None) => filter,
             ("disabled", Some(names)) => filter.disable(names),
@@ -209,12 +279,20 @@ fn bounds<T: DeserializeOwned>(
         };
         let one = toml::Table::from_iter([(name.to_owned(), number.into())]);
         match one.clone().try_into::<T>() {
-            Ok(_) => bounds.extend(one),
+            Ok(_) => {
+                reading.set(&[table], key, SettingValue::Plain(number.into()));
+                bounds.extend(one);
+            }
             // A field may be smaller than TOML's numbers.
             Err(_) => reading.problem(value.span(), format!("`{path}` is too large")),
         }
     }
     bounds
+}
+
+/// What is wrong with a part of a text, for others who read TOML.
+pub(super) fn problem_of(path: &Path, text: &str, span: Range<usize>, message: &str) -> ConfigProblem {
+    Source::new(path, text).problem(span, message.to_owned())
 }
 
 /// The folder that relative paths in a config file start from.

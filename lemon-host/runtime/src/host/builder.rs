@@ -31,6 +31,7 @@ pub struct HostBuilder {
     untrusted: Vec<PathBuf>,
     log_dir: Option<PathBuf>,
     cache_dir: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
     secrets: Arc<dyn Secrets>,
     events: Arc<dyn EventSink>,
     builtins: Vec<HostTool>,
@@ -39,6 +40,7 @@ pub struct HostBuilder {
     gates: Vec<Arc<dyn Gate>>,
     approver: Arc<dyn Approver>,
     trace: Option<Arc<dyn TraceSink>>,
+    lazy_start: bool,
 }
 
 impl Default for HostBuilder {
@@ -54,6 +56,7 @@ impl Default for HostBuilder {
             untrusted: Vec::new(),
             log_dir: None,
             cache_dir: None,
+            data_dir: None,
             secrets: Arc::new(Environment),
             events: Arc::new(NoEvents),
             builtins: Vec::new(),
@@ -62,6 +65,7 @@ impl Default for HostBuilder {
             gates: Vec::new(),
             approver: Arc::new(DenyAll),
             trace: None,
+            lazy_start: false,
         }
     }
 }
@@ -109,9 +113,16 @@ impl HostBuilder {
         self
     }
 
-    /// Says where plugins may cache what they compile, outside of their own folders.
+    /// Says where the host remembers what plugins offer, and where plugins may cache what they compile, outside of their
+    /// own folders.
     pub fn cache_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(dir.into());
+        self
+    }
+
+    /// Says where extensions have a folder of their own each, which their manifests call `${data_dir}`.
+    pub fn data_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(dir.into());
         self
     }
 
@@ -164,6 +175,14 @@ impl HostBuilder {
         self
     }
 
+    /// Leaves a plugin asleep until one of its tools is called, if its tools are known without it: from its manifest, or
+    /// from the [cache](Self::cache_dir), where it has to be the same plugin in all that counts. One that may stop calls, and
+    /// one of which nothing is known, is started all the same. By default all are started.
+    pub fn lazy_start(mut self, lazy: bool) -> Self {
+        self.lazy_start = lazy;
+        self
+    }
+
     /// Starts all plugins, side by side, and does not wait for them.
     ///
     /// # Panics
@@ -171,8 +190,8 @@ impl HostBuilder {
     pub fn start(self) -> Host {
         let (plugins, losers) = one_of_each(self.plugins);
         let mut specs = plugins;
-        // The order of plugins everywhere: by class, then by identity.
-        specs.sort_by(|a, b| (a.class, &a.name).cmp(&(b.class, &b.name)));
+        // The order of plugins everywhere: by class, the user's before a project's, then by identity.
+        specs.sort_by(|a, b| (a.class, a.of_project, &a.name).cmp(&(b.class, b.of_project, &b.name)));
         let redactor = Redactor::new();
         let tracer = self.trace.map(|sink| Tracer { sink, redactor: redactor.clone() });
         let cwd = self.cwd.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
@@ -186,12 +205,14 @@ impl HostBuilder {
                 untrusted: self.untrusted,
                 log_dir: self.log_dir,
                 cache_dir: self.cache_dir,
+                data_dir: self.data_dir,
                 redactor,
                 secrets: self.secrets,
                 events: self.events,
                 tracer,
                 spawner: Spawner::new(),
                 starts: Arc::new(Semaphore::new(starts)),
+                lazy_start: self.lazy_start,
                 catalog_is_stale: AtomicBool::new(true),
                 host: host.clone(),
             });

@@ -12,6 +12,7 @@ use jsonrpsee::core::server::{ConnectionId, MethodCallback, Methods};
 use jsonrpsee::proc_macros::rpc;
 use jsonrpsee::types::{ErrorObjectOwned, Id, Params};
 use jsonrpsee::{Extensions, MethodResponse};
+use lemon_protocol::manifest::Permission;
 use lemon_protocol::{ErrorObject, Kind, LogMessage, Message, SessionInfo, SessionRef, Tool, Toolbox, meta, method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
@@ -131,11 +132,14 @@ pub(crate) struct PluginInbound {
     host: Weak<HostInner>,
     plugin: PluginName,
     roots: Vec<PathBuf>,
+    /// The methods that its manifest has no permission for.
+    refused: Vec<&'static str>,
 }
 
 impl PluginInbound {
     pub(crate) fn new(host: Weak<HostInner>, spec: &PluginSpec) -> Self {
-        Self { host, plugin: spec.name.clone(), roots: spec.roots.clone() }
+        let refused = METHODS.into_iter().filter(|method| !spec.may_ask(method)).collect();
+        Self { host, plugin: spec.name.clone(), roots: spec.roots.clone(), refused }
     }
 
     async fn answer(&self, request: InboundRequest) -> Result<Box<RawValue>, ErrorObject> {
@@ -150,6 +154,12 @@ impl PluginInbound {
         let Some(host) = self.host.upgrade().map(Host::from_inner) else {
             return Err(ErrorObject::of(Kind::ShuttingDown, "the host is gone"));
         };
+        if self.refused.contains(&request.method.as_str()) {
+            let permission = Permission::for_method(&request.method).map_or("", Permission::as_str);
+            let reason = format!("{} needs {permission:?} among the manifest's permissions", request.method);
+            request.peer.note("beyond_manifest", || reason.clone());
+            return Err(ErrorObject::of(Kind::Denied, reason));
+        }
         let Some(callback) = host.methods().method(&request.method) else {
             return Err(unknown(&request.method));
         };

@@ -66,7 +66,7 @@ impl TextCap {
         self
     }
 
-    pub(super) async fn apply(self, result: ToolResult, call: &str) -> ToolResult {
+    pub(super) async fn apply(&self, result: ToolResult, call: &str) -> ToolResult {
         // The text is never longer than the JSON that it stands in.
         if result.raw().get().len() <= self.bytes {
             return result;

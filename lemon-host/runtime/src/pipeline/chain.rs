@@ -7,17 +7,19 @@ use crate::catalog::Entry;
 
 /// The tools that are waiting, the outermost first. Clones share what they have in common.
 #[derive(Clone, Default)]
-pub(crate) struct Chain(Option<Arc<Link>>);
+pub(crate) struct Chain(Option<Link>);
 
+/// One tool. The last one, which most chains have alone, needs no place of its own.
+#[derive(Clone)]
 struct Link {
-    before: Chain,
+    before: Option<Arc<Link>>,
     tool: Arc<Entry>,
 }
 
 impl Chain {
     /// The chain with one more tool at its end.
-    pub(crate) fn with(&self, tool: Arc<Entry>) -> Self {
-        Self(Some(Arc::new(Link { before: self.clone(), tool })))
+    pub(crate) fn with(self, tool: Arc<Entry>) -> Self {
+        Self(Some(Link { before: self.0.map(Arc::new), tool }))
     }
 
     /// Whether a tool of that name is waiting.
@@ -39,7 +41,7 @@ impl Chain {
 
     /// From the end to the beginning.
     fn links(&self) -> impl Iterator<Item = &Link> {
-        std::iter::successors(self.0.as_deref(), |link| link.before.0.as_deref())
+        std::iter::successors(self.0.as_ref(), |link| link.before.as_deref())
     }
 }
 

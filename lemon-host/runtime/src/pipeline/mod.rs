@@ -6,31 +6,32 @@
 mod admission;
 mod cap;
 mod chain;
+mod members;
 mod own;
 mod progress;
 mod result;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::IntoFuture;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lemon_protocol::{SessionRef, meta, method};
-use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::Arguments;
-use crate::catalog::{Entry, Provider, ToolCall};
+use crate::arguments::{Arguments, json};
+use crate::catalog::{Entry, Fingerprint, HostTool, Provider, ToolCall};
 use crate::discovery::CallTimeout;
 use crate::error::{CallError, Callee};
 use crate::event::Event;
 use crate::host::Host;
-use crate::plugin::Plugin;
 use crate::plugin::live::Live;
+use crate::plugin::{Listed, Plugin};
 use crate::report::PluginText;
 use crate::seams::{CallRequest, Caller};
 use crate::session::Session;
@@ -57,13 +58,14 @@ pub struct Call {
     progress: Option<broadcast::Sender<Progress>>,
     cap: Option<TextCap>,
     parent: Option<CallContext>,
+    expected: Option<Fingerprint>,
 }
 
 /// A call that may be made: what is known of it before anything runs.
-struct Admitted {
+struct Admitted<'a> {
     host: Host,
     entry: Arc<Entry>,
-    arguments: Box<RawValue>,
+    arguments: Cow<'a, str>,
     id: CallId,
     chain: Chain,
 }
@@ -90,6 +92,7 @@ impl Call {
             progress: None,
             cap: None,
             parent: None,
+            expected: None,
         }
     }
 
@@ -103,6 +106,13 @@ impl Call {
     /// approved.
     pub fn deadline(mut self, total: Duration) -> Self {
         self.total = Some(total);
+        self
+    }
+
+    /// Makes the call only if the tool is still what it was when it was [listed](crate::ToolInfo::fingerprint): whoever
+    /// decided on the call was shown that.
+    pub fn expecting(mut self, fingerprint: Fingerprint) -> Self {
+        self.expected = Some(fingerprint);
         self
     }
 
@@ -133,49 +143,52 @@ impl Call {
         self
     }
 
-    async fn make(self) -> Result<ToolResult, CallError> {
-        let Some(parent) = &self.parent else { return self.carry_out().await };
-        let (ended, callee) = (parent.ended.clone(), Callee::Tool(self.tool.clone()));
+    async fn make(&self) -> Result<ToolResult, CallError> {
+        let carried_out = pin!(self.carry_out());
+        let Some(parent) = &self.parent else { return carried_out.await };
         tokio::select! {
             biased;
             // What is under way is cancelled by being dropped.
-            () = ended.cancelled() => Err(CallError::Cancelled { callee }),
-            result = self.carry_out() => result,
+            () = parent.ended.cancelled() => Err(CallError::Cancelled { callee: Callee::Tool(self.tool.clone()) }),
+            result = carried_out => result,
         }
     }
 
-    async fn carry_out(mut self) -> Result<ToolResult, CallError> {
-        let cap = self.cap.take();
+    async fn carry_out(&self) -> Result<ToolResult, CallError> {
         let admitted = self.admitted().await?;
         let result = match &admitted.entry.provider {
             Provider::Plugin(plugin) => self.ask(plugin, &admitted).await?,
-            Provider::Program(tool) => {
-                self.session.living_host()?;
-                let (total, idle, deadline) = self.limits(&admitted);
-                let scope = self.scope(&admitted.chain, deadline);
-                let call = ToolCall {
-                    id: admitted.id.to_string(),
-                    caller: self.caller.clone(),
-                    arguments: admitted.arguments.clone(),
-                    context: CallContext { scope, ended: CancellationToken::new() },
-                    progress: self.progress.as_ref().map(broadcast::Sender::downgrade),
-                    heard: Arc::default(),
-                };
-                let times = own::Times { total, idle, linger: admitted.host.timeouts().linger_ms.get() };
-                let cancel = self.cancel.clone().unwrap_or_default();
-                own::run(&admitted.host, tool, call, times, &cancel).await?
-            }
+            Provider::Program(tool) => Box::pin(self.run(tool, &admitted)).await?,
         };
-        let Some(cap) = cap else { return Ok(result) };
+        let Some(cap) = &self.cap else { return Ok(result) };
         let id = admitted.id.to_string();
-        self.unless_cancelled(&admitted.entry, async { Ok(cap.apply(result, &id).await) }).await
+        let capped = Box::pin(async { Ok(cap.apply(result, &id).await) });
+        self.unless_cancelled(&admitted.entry, capped).await
+    }
+
+    /// Has the tool of the program's own run.
+    async fn run(&self, tool: &HostTool, admitted: &Admitted<'_>) -> Result<ToolResult, CallError> {
+        self.session.check_open(&admitted.host)?;
+        let (total, idle, deadline) = self.limits(admitted);
+        let scope = self.scope(&admitted.chain, deadline);
+        let call = ToolCall {
+            id: admitted.id.to_string(),
+            caller: self.caller.clone(),
+            arguments: Self::json(&admitted.entry, &admitted.arguments)?.to_owned(),
+            context: CallContext { scope, ended: CancellationToken::new() },
+            progress: self.progress.as_ref().map(broadcast::Sender::downgrade),
+            heard: Arc::default(),
+        };
+        let times = own::Times { total, idle, linger: admitted.host.timeouts().linger_ms.get() };
+        let cancel = self.cancel.clone().unwrap_or_default();
+        own::run(&admitted.host, tool, call, times, &cancel).await
     }
 
     /// Ends something early when the call is cancelled.
     async fn unless_cancelled<T>(
         &self,
         entry: &Entry,
-        work: impl Future<Output = Result<T, CallError>>,
+        work: impl Future<Output = Result<T, CallError>> + Unpin,
     ) -> Result<T, CallError> {
         let Some(cancel) = &self.cancel else { return work.await };
         tokio::select! {
@@ -186,31 +199,64 @@ impl Call {
     }
 
     /// Everything that comes before the call itself.
-    async fn admitted(&self) -> Result<Admitted, CallError> {
+    async fn admitted(&self) -> Result<Admitted<'_>, CallError> {
         let host = self.session.living_host()?;
         let entry = host.find(&self.tool, self.session.filter())?;
-        self.unless_cancelled(&entry, self.admit(host, entry.clone())).await
+        let admission = pin!(self.admit(host, entry.clone()));
+        self.unless_cancelled(&entry, admission).await
     }
 
-    async fn admit(&self, host: Host, entry: Arc<Entry>) -> Result<Admitted, CallError> {
+    async fn admit(&self, host: Host, mut entry: Arc<Entry>) -> Result<Admitted<'_>, CallError> {
+        if entry.listed != Listed::Live {
+            entry = Box::pin(self.awake(&host, &entry)).await?;
+        }
+        if self.expected.as_ref().is_some_and(|expected| *expected != entry.fingerprint()) {
+            return Err(CallError::Changed { tool: entry.name.to_string() });
+        }
         let chain = self.chain(&host, &entry)?;
         let arguments = self.checked(&host, &entry).await?;
         let id = host.next_call();
         let needs_nobody = host.gates().is_empty() && self.caller == Caller::Program;
-        let in_place = if needs_nobody { None } else { self.review(&host, &entry, &arguments, id).await? };
-        let arguments = in_place.unwrap_or_else(|| arguments.into_sent());
+        let in_place = if needs_nobody { None } else { Box::pin(self.review(&host, &entry, &arguments, id)).await? };
+        let arguments =
+            in_place.map_or_else(|| arguments.into_sent(), |json| Cow::Owned(Box::<str>::from(json).into()));
         Ok(Admitted { host, entry, arguments, id, chain })
     }
 
+    /// The tool as its process lists it. What is known of it from before is good for a list only: the arguments are held
+    /// against what the plugin says now, and gates and the user are shown that.
+    async fn awake(&self, host: &Host, entry: &Entry) -> Result<Arc<Entry>, CallError> {
+        if let Provider::Plugin(plugin) = &entry.provider {
+            let Some(total) = self.total else {
+                plugin.live_for(&self.session).await?;
+                return host.find(&self.tool, self.session.filter());
+            };
+            let live = tokio::time::timeout(total, plugin.live_for(&self.session)).await;
+            live.map_err(|_| CallError::Unsent {
+                plugin: plugin.name().clone(),
+                after: total,
+                reason: "it is still being started".to_owned(),
+            })??;
+        }
+        host.find(&self.tool, self.session.filter())
+    }
+
     /// The arguments, as they fit the tool.
-    async fn checked(&self, host: &Host, entry: &Entry) -> Result<Arguments, CallError> {
+    async fn checked(&self, host: &Host, entry: &Entry) -> Result<Arguments<'_>, CallError> {
         let schema = host.schemas().of(&entry.tool, &entry.source, host.limits()).await;
         if let Some(note) = schema.untold_note() {
             let (tool, reason) = (entry.name.to_string(), PluginText::new(note));
             host.tell(&Event::SchemaIgnored { tool, reason });
         }
         let arguments = Arguments::read(&self.arguments, &schema, host.limits()).await;
-        arguments.map_err(|fault| CallError::Arguments { tool: entry.name.to_string(), fault })
+        arguments.map_err(|fault| {
+            let fault = fault.redacted(|text| entry.redacted(text));
+            CallError::Arguments { tool: entry.name.to_string(), fault }
+        })
+    }
+
+    fn json<'a>(entry: &Entry, arguments: &'a str) -> Result<&'a RawValue, CallError> {
+        json(arguments).map_err(|fault| CallError::Arguments { tool: entry.name.to_string(), fault })
     }
 
     /// Asks the gates and the approver. Gives the arguments that gates put in place of the caller's, if any did.
@@ -218,30 +264,37 @@ impl Call {
         &self,
         host: &Host,
         entry: &Entry,
-        arguments: &Arguments,
+        arguments: &Arguments<'_>,
         id: CallId,
     ) -> Result<Option<Box<RawValue>>, CallError> {
         let waiting = self.parent.as_ref().map(|parent| parent.scope.chain.names()).unwrap_or_default();
+        let description = entry.description();
         let request = CallRequest {
             call: &id.to_string(),
             caller: &self.caller,
             tool: entry.name.as_str(),
+            description: description.as_ref(),
+            annotations: entry.annotations(),
             source: &entry.source,
-            arguments: arguments.given(),
+            arguments: Self::json(entry, arguments.given())?,
             session: &self.session,
             chain: &waiting,
         };
-        admission::admit(host.gates(), host.approver(), request, arguments.sent(), host.limits()).await
+        let sent = Self::json(entry, arguments.sent())?;
+        admission::admit(host.gates(), host.approver(), request, sent, host.limits()).await
     }
 
     /// Has the plugin run the tool.
-    async fn ask(&self, plugin: &Arc<Plugin>, admitted: &Admitted) -> Result<ToolResult, CallError> {
+    async fn ask(&self, plugin: &Arc<Plugin>, admitted: &Admitted<'_>) -> Result<ToolResult, CallError> {
         let Admitted { host, entry, arguments, id, chain } = admitted;
         let (total, idle, deadline) = self.limits(admitted);
         let mut before: Option<(Arc<Live>, CallError)> = None;
         let result = loop {
-            self.session.living_host()?;
-            let (live, permit) = self.process(plugin, total, deadline, host.limits().calls).await?;
+            self.session.check_open(host)?;
+            let (live, permit) = match self.process_now(plugin) {
+                Some(process) => process,
+                None => Box::pin(self.process(plugin, total, deadline, host.limits().calls)).await?,
+            };
             if let Some((_, error)) = before.filter(|(before, _)| Arc::ptr_eq(before, &live)) {
                 break Err(error);
             }
@@ -275,7 +328,18 @@ impl Call {
         CallScope { session: self.session.clone(), chain: chain.clone(), deadline }
     }
 
-    /// The process that takes the call, with a slot in it.
+    /// The process that takes the call, with a slot in it, if there is nothing to wait for, as is so for most calls.
+    fn process_now(&self, plugin: &Plugin) -> Option<(Arc<Live>, Option<OwnedSemaphorePermit>)> {
+        let live = plugin.live_now(&self.session)?;
+        // A call from within a call takes no slot, or full plugins that call each other would wait for ever.
+        if self.parent.is_some() {
+            return Some((live, None));
+        }
+        let permit = live.peer.free_slot()?;
+        Some((live, Some(permit)))
+    }
+
+    /// The same, once there is one.
     async fn process(
         &self,
         plugin: &Plugin,
@@ -283,13 +347,6 @@ impl Call {
         deadline: Option<Instant>,
         slots: usize,
     ) -> Result<(Arc<Live>, Option<OwnedSemaphorePermit>), CallError> {
-        // Most calls wait for nothing.
-        if let Some(live) = plugin.live_now(&self.session) {
-            let permit = if self.parent.is_some() { None } else { live.peer.free_slot() };
-            if permit.is_some() || self.parent.is_some() {
-                return Ok((live, permit));
-            }
-        }
         let name = || plugin.name().clone();
         let cancel = self.cancel.clone().unwrap_or_default();
         let too_late = deadline.unwrap_or_else(|| Instant::now() + FAR);
@@ -299,7 +356,6 @@ impl Call {
             () = cancel.cancelled() => return Err(CallError::Cancelled { callee: name().into() }),
             () = tokio::time::sleep_until(too_late) => return Err(unsent("it is still being started".to_owned())),
         };
-        // A call from within a call takes no slot, or full plugins that call each other would wait for ever.
         if self.parent.is_some() {
             return Ok((live, None));
         }
@@ -331,7 +387,7 @@ impl Call {
 
     /// How long the call may take in all, without progress, and until when: what the caller says, else the config, the
     /// tool, and the default; and never longer than the call that it is made from.
-    fn limits(&self, admitted: &Admitted) -> (Option<Duration>, Option<Duration>, Option<Instant>) {
+    fn limits(&self, admitted: &Admitted<'_>) -> (Option<Duration>, Option<Duration>, Option<Instant>) {
         let Admitted { host, entry, .. } = admitted;
         let (given, hint) = match &entry.provider {
             Provider::Plugin(plugin) => (plugin.spec().call_timeout, entry.tool.hints().timeout_ms),
@@ -360,7 +416,8 @@ impl IntoFuture for Call {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.make())
+        // The block holds the call once; the arguments of an async function are held twice.
+        Box::pin(async move { self.make().await })
     }
 }
 
@@ -369,37 +426,32 @@ fn write_params(
     bytes: &mut Vec<u8>,
     number: i64,
     entry: &Entry,
-    arguments: &RawValue,
+    arguments: &str,
     session: Option<SessionRef>,
     call: CallId,
 ) {
-    #[derive(Serialize)]
-    struct Meta {
-        #[serde(rename = "progressToken")]
-        progress_token: i64,
-        #[serde(rename = "dev.lemon/session", skip_serializing_if = "Option::is_none")]
-        session: Option<SessionRef>,
-        #[serde(rename = "dev.lemon/call", skip_serializing_if = "Option::is_none", serialize_with = "shown")]
-        call: Option<CallId>,
-    }
-    fn shown<S: Serializer>(call: &Option<CallId>, serializer: S) -> Result<S::Ok, S::Error> {
-        match call {
-            Some(call) => serializer.collect_str(call),
-            None => serializer.serialize_none(),
-        }
-    }
     debug_assert_eq!(
         (meta::PROGRESS_TOKEN, meta::SESSION, meta::CALL),
         ("progressToken", "dev.lemon/session", "dev.lemon/call")
     );
     /// What the rest takes at most.
     const AROUND: usize = 256;
-    bytes.reserve(entry.call_head.len() + arguments.get().len() + AROUND);
+    bytes.reserve(entry.call_head.len() + arguments.len() + AROUND);
     bytes.extend_from_slice(entry.call_head.as_bytes());
-    bytes.extend_from_slice(arguments.get().as_bytes());
-    bytes.extend_from_slice(br#","_meta":"#);
-    let call = session.is_some().then_some(call);
-    // Strings and numbers can be written, and a vector takes them.
-    let _ = serde_json::to_writer(&mut *bytes, &Meta { progress_token: number, session, call });
-    bytes.push(b'}');
+    bytes.extend_from_slice(arguments.as_bytes());
+    // Numbers can be written, and a vector takes them.
+    let mut number_after = |text: &[u8], number: u64| {
+        bytes.extend_from_slice(text);
+        let _ = serde_json::to_writer(&mut *bytes, &number);
+    };
+    number_after(br#","_meta":{"progressToken":"#, number.unsigned_abs());
+    if let Some(SessionRef { handle, version }) = session {
+        number_after(br#","dev.lemon/session":{"handle":"#, handle.into());
+        if let Some(version) = version {
+            number_after(br#","version":"#, version);
+        }
+        number_after(br#"},"dev.lemon/call":"call-"#, call.0);
+        bytes.push(b'"');
+    }
+    bytes.extend_from_slice(b"}}");
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::members::Members;
 use crate::report::PluginText;
 
 /// A tool's result, as its provider wrote it. Nothing in it is read and written anew, so no digit of a number is lost.
@@ -33,6 +34,9 @@ impl ToolResult {
             is_error: bool,
             #[serde(borrow)]
             content: Option<&'a RawValue>,
+        }
+        if let Some(is_error) = plain_is_error(raw.get()) {
+            return Ok(Self { raw, is_error, spilled: None });
         }
         // A sequence would be taken for a struct, too.
         if !raw.get().starts_with('{') {
@@ -138,6 +142,23 @@ impl ToolResult {
     }
 }
 
+/// Whether a result says that the tool failed, if it is one as most are: the two members that matter stand there once at
+/// most, have the right types and are written without escapes. It is known to be JSON, so its values are passed over.
+fn plain_is_error(json: &str) -> Option<bool> {
+    let (mut content, mut is_error) = (None, None);
+    for (name, value) in Members::of(json)? {
+        let is_unusual = match name {
+            "content" => content.replace(value.starts_with('[').then_some(())?).is_some(),
+            "isError" => is_error.replace(value.parse().ok()?).is_some(),
+            _ => name.contains('\\'),
+        };
+        if is_unusual {
+            return None;
+        }
+    }
+    Some(is_error.unwrap_or_default())
+}
+
 /// What a block of content is to a model.
 pub(super) enum Block<'a> {
     /// A text.
@@ -235,9 +256,16 @@ mod tests {
             r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"n":12345678901234567890123,"f":0.10}}"#;
         let result = ToolResult::from_raw(RawValue::from_string(raw.to_owned()).unwrap()).unwrap();
         assert_eq!((result.raw().get(), result.is_error()), (raw, false));
-        for wrong in ["[]", "[false,[]]", "null", r#"{"content":{}}"#, r#"{"isError":1}"#] {
-            assert!(ToolResult::from_raw(RawValue::from_string(wrong.to_owned()).unwrap()).is_err(), "{wrong}");
+        let read = |raw: &str| ToolResult::from_raw(RawValue::from_string(raw.to_owned()).unwrap());
+        let twice = [r#"{"content":[],"content":[]}"#, r#"{"isError":true,"isEr\u0072or":true}"#];
+        for wrong in ["[]", "[false,[]]", "null", r#"{"content":{}}"#, r#"{"isError":1}"#].into_iter().chain(twice) {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
+        for failed in [r#"{ "content" : [{"isError":false}] , "isError" : true }"#, r#"{"isEr\u0072or":true,"x":"}"}"#]
+        {
+            assert!(read(failed).unwrap().is_error(), "{failed}");
+        }
+        assert!(!read(r#"{"content":null,"x":{"isError":true}}"#).unwrap().is_error());
     }
 
     #[test]

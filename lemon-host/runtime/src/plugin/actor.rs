@@ -10,25 +10,29 @@ use std::time::{Duration, SystemTime};
 
 use lemon_process::stderr::StderrTail;
 use lemon_process::{Control, Grace};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::breaker::RestartPolicy;
+use super::drift::{self, Drift};
 use super::generation::Generation;
 use super::handshake::Handshake;
 use super::launch::{self, Started};
 use super::live::{Live, Offer, ToolList};
 use super::machine::Machine;
+use super::offers::{self, Pending};
 use super::spec::PluginSpec;
 use super::state::{Command, CommandError, Effect, Event, Manner, StateKind, TicketId};
-use super::supervisor::{Message, Offered, ProcessView, Snapshot};
+use super::supervisor::{Message, Offered, Place, ProcessView, Snapshot, Turn};
 use super::watch::{stderr_text, watch_process};
 use crate::catalog::listing;
+use crate::discovery::BoundEntry;
 use crate::error::{CallError, ProcessEnd, StartError};
 use crate::event;
 use crate::host::Core;
-use crate::report::PluginText;
+use crate::report::{FailureReport, PluginText};
 use crate::wire::{CallOptions, Peer, PeerEvent, PluginApiClient};
 
 /// How long a process that did not get ready has to go when its input is closed.
@@ -46,6 +50,8 @@ struct Process {
     started_at: SystemTime,
     ready_after: Option<Duration>,
     live: Option<Arc<Live>>,
+    /// What it is made of, if its offer is to be remembered.
+    pending: Option<Pending>,
     stderr_task: JoinHandle<()>,
     listing: Listing,
     pinging: bool,
@@ -68,6 +74,8 @@ pub(super) struct Actor {
     spec: Arc<PluginSpec>,
     /// Where it runs if its spec does not say.
     cwd: PathBuf,
+    /// The session that it serves alone, if it is a further process of a plugin that serves one at a time.
+    session: Option<String>,
     core: Arc<Core>,
     machine: Machine,
     inbox: mpsc::Receiver<Message>,
@@ -75,11 +83,19 @@ pub(super) struct Actor {
     publisher: watch::Sender<Snapshot>,
     offered: Arc<Offered>,
     processes: HashMap<Generation, Process>,
+    /// Tasks that write what is to be there when the plugin has ended: its log, and its offer.
+    last_writes: JoinSet<()>,
+    /// The last failure, also when the plugin has come up again since.
+    last_failure: Option<FailureReport>,
+    /// In what it was told to differ from its manifest.
+    told_drift: Vec<Drift>,
     /// Generations that wait for their turn to be started.
     unborn: HashSet<Generation>,
     tickets: HashMap<TicketId, oneshot::Sender<Result<(), CommandError>>>,
     last_ticket: u64,
     is_ending: bool,
+    /// It is being found out whether the plugin need run.
+    is_undecided: bool,
     alive: CancellationToken,
     /// Those who wait for the end.
     ending: Vec<oneshot::Sender<()>>,
@@ -89,32 +105,43 @@ impl Actor {
     /// An actor that has begun to start its plugin.
     pub(super) fn new(
         spec: Arc<PluginSpec>,
-        (cwd, core): (PathBuf, Arc<Core>),
+        (Place { cwd, session }, core): (Place, Arc<Core>),
         inbox: mpsc::Receiver<Message>,
         sender: mpsc::Sender<Message>,
         publisher: watch::Sender<Snapshot>,
         offered: Arc<Offered>,
         alive: CancellationToken,
     ) -> Self {
+        let policy = RestartPolicy::new(&core.limits, &core.timeouts);
         let mut actor = Self {
             spec,
             cwd,
+            session,
             core,
-            machine: Machine::new(crate::random::fraction),
+            machine: Machine::new(policy, crate::random::fraction),
             inbox,
             sender,
             publisher,
             offered,
             processes: HashMap::new(),
+            last_writes: JoinSet::new(),
+            last_failure: None,
+            told_drift: Vec::new(),
             unborn: HashSet::new(),
             tickets: HashMap::new(),
             last_ticket: 0,
             is_ending: false,
+            is_undecided: false,
             ending: Vec::new(),
             alive,
         };
-        // Whoever looks at the plugin from now on sees that it is being started.
-        actor.feed(Event::Demand);
+        // Whoever looks at the plugin from now on sees that it is being started, or that this is not decided yet.
+        if actor.core.lazy_start && actor.session.is_none() && actor.spec.fault.is_none() {
+            actor.is_undecided = true;
+            actor.find_out();
+        } else {
+            actor.feed(Event::Demand);
+        }
         actor.publish();
         actor
     }
@@ -122,13 +149,14 @@ impl Actor {
     pub(super) async fn run(mut self) {
         let mut checkup = tokio::time::interval(CHECKUP);
         checkup.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        while !self.is_ending || !self.processes.is_empty() || self.machine.state() != StateKind::Dormant {
+        while !self.is_over() {
             tokio::select! {
                 message = self.inbox.recv() => match message {
                     Some(message) => self.message(message),
                     None => break,
                 },
                 _ = checkup.tick() => self.checkup(),
+                Some(_) = self.last_writes.join_next() => {}
                 () = self.alive.cancelled(), if !self.is_ending => self.shut_down(),
             }
             self.publish();
@@ -136,6 +164,14 @@ impl Actor {
         for waiting in self.ending.drain(..) {
             let _ = waiting.send(());
         }
+    }
+
+    /// Whether it was told to end, and nothing is left: no process, and no line that is not in its log.
+    fn is_over(&self) -> bool {
+        self.is_ending
+            && self.processes.is_empty()
+            && self.last_writes.is_empty()
+            && self.machine.state() == StateKind::Dormant
     }
 
     fn message(&mut self, message: Message) {
@@ -148,6 +184,10 @@ impl Actor {
                 let ticket = TicketId(self.last_ticket);
                 self.tickets.insert(ticket, sender);
                 self.feed(Event::Command(command, ticket));
+                // It offers nothing while it is stopped, also if it did not run.
+                if self.machine.state() == StateKind::Dormant {
+                    self.set_tools(None);
+                }
             }
             Message::Demand(sender) => {
                 if !self.is_ending {
@@ -160,7 +200,8 @@ impl Actor {
                 self.ending.push(sender);
                 self.shut_down();
             }
-            Message::Permit(generation, permit) => self.launch(generation, permit),
+            Message::Known(tools) => self.known(tools),
+            Message::Turn(generation, turn) => self.launch(generation, turn),
             Message::Handshaken(generation, outcome) => self.handshaken(generation, outcome),
             Message::Lost(generation, end) => self.lost(generation, end),
             Message::Peer(generation, event) => self.peer_event(generation, event),
@@ -176,7 +217,7 @@ impl Actor {
                 {
                     // Its last lines are still on their way to the log; an escaped process may hold the pipe for ever.
                     let mut logging = process.stderr_task;
-                    tokio::spawn(async move {
+                    self.last_writes.spawn(async move {
                         if tokio::time::timeout(LAST_LINES, &mut logging).await.is_err() {
                             logging.abort();
                         }
@@ -184,6 +225,27 @@ impl Actor {
                 }
                 self.feed(event);
             }
+        }
+    }
+
+    /// Looks for the tools of a plugin that need not run.
+    fn find_out(&self) {
+        let (spec, cwd, core, sender) = (self.spec.clone(), self.cwd.clone(), self.core.clone(), self.sender.clone());
+        tokio::spawn(async move {
+            let tools = offers::known(&spec, &cwd, &core).await;
+            let _ = sender.send(Message::Known(tools)).await;
+        });
+    }
+
+    fn known(&mut self, tools: Option<ToolList>) {
+        self.is_undecided = false;
+        // A call or a command may have been faster.
+        if self.is_ending || self.last_ticket > 0 || self.machine.state() != StateKind::Dormant {
+            return;
+        }
+        match tools {
+            Some(tools) => self.set_tools(Some(Arc::new(tools))),
+            None => self.feed(Event::Demand),
         }
     }
 
@@ -203,14 +265,25 @@ impl Actor {
             Effect::Launch(generation) => {
                 self.unborn.insert(generation);
                 let (permits, sender) = (self.core.starts.clone(), self.sender.clone());
+                let bound = self.spec.bound.clone();
+                let code = self.session.is_none().then(|| (self.spec.clone(), self.cwd.clone(), self.core.clone()));
                 tokio::spawn(async move {
                     if let Ok(permit) = permits.acquire_owned().await {
-                        let _ = sender.send(Message::Permit(generation, permit)).await;
+                        let offer = match &code {
+                            Some((spec, cwd, core)) => offers::starting(spec, cwd, core).await,
+                            None => None,
+                        };
+                        let fault = still_trusted(bound).await.err();
+                        let _ = sender.send(Message::Turn(generation, Turn { permit, offer, fault })).await;
                     }
                 });
             }
             Effect::Switch(generation) => {
                 let live = self.processes.get(&generation).and_then(|process| process.live.clone());
+                // Whoever finds the process finds its tools as well.
+                if let Some(live) = &live {
+                    self.set_tools(Some(Arc::new(live.offer.tools.clone())));
+                }
                 self.set_live(live);
             }
             Effect::Drain(generation) => {
@@ -250,13 +323,16 @@ impl Actor {
         });
     }
 
-    fn launch(&mut self, generation: Generation, permit: OwnedSemaphorePermit) {
+    fn launch(&mut self, generation: Generation, Turn { permit, offer, fault }: Turn) {
         if !self.unborn.remove(&generation) {
             return;
         }
+        if let Some(fault) = fault {
+            return self.fail_start(generation, fault);
+        }
         let started = match launch::start(&self.spec, generation, &self.cwd, &self.core) {
             Ok(started) => started,
-            Err(error) => return self.feed(Event::StartFailed(generation, error)),
+            Err(error) => return self.fail_start(generation, error),
         };
         let Started { control, peer, stderr, stderr_task, stderr_done } = started;
         let process = Process {
@@ -267,6 +343,7 @@ impl Actor {
             started_at: SystemTime::now(),
             ready_after: None,
             live: None,
+            pending: offer,
             stderr_task,
             listing: Listing::Current,
             pinging: false,
@@ -305,24 +382,61 @@ impl Actor {
                 let ended = process.ended.clone();
                 let error =
                     ended.map_or(StartError::Stopped, |(status, stderr)| StartError::Crashed { status, stderr });
-                self.feed(Event::StartFailed(generation, error));
+                self.fail_start(generation, error);
             }
             Ok(offer) => {
                 process.ready_after = Some(process.started.elapsed());
-                let (exclusive, tools) = (offer.exclusive, Arc::new(offer.tools.clone()));
+                if let Some(pending) = process.pending.take() {
+                    let (spec, cwd, core) = (self.spec.clone(), self.cwd.clone(), self.core.clone());
+                    let list = offer.tools.clone();
+                    self.last_writes.spawn(async move { pending.remember(&spec, &cwd, &core, list).await });
+                }
+                let drift = [offer.drift.as_slice(), &offer.tools.drift].concat();
+                let exclusive = offer.exclusive;
                 let changed = std::mem::replace(&mut process.listing, Listing::Current) != Listing::Current;
                 process.live = Some(Arc::new(Live::new(generation, process.peer.clone(), offer)));
+                self.tell_drift(&drift);
                 self.feed(Event::Ready(generation));
                 if generation == self.machine.current() {
                     self.machine.set_exclusive(exclusive);
-                    self.set_tools(Some(tools));
                 }
                 if changed {
                     self.list_again(generation);
                 }
             }
-            Err(error) => self.feed(Event::StartFailed(generation, error)),
+            Err(error) => self.fail_start(generation, error),
         }
+    }
+
+    /// Tells once in what the plugin differs from its manifest, however often it is started.
+    fn tell_drift(&mut self, drift: &[Drift]) {
+        for drift in drift {
+            if !self.told_drift.contains(drift) && self.told_drift.len() < self.core.limits.tools {
+                self.told_drift.push(drift.clone());
+                let told = event::Event::Drift { plugin: self.spec.name.clone(), drift: drift.clone() };
+                self.core.events.event(&told);
+            }
+        }
+    }
+
+    fn fail_start(&mut self, generation: Generation, error: StartError) {
+        self.note_failure(generation, &error);
+        self.feed(Event::StartFailed(generation, error));
+    }
+
+    fn fail_ready(&mut self, generation: Generation, error: StartError) {
+        self.note_failure(generation, &error);
+        self.feed(Event::Lost(generation, error));
+    }
+
+    /// Keeps for reports what a process died of, unless its end is the host's own wish.
+    fn note_failure(&mut self, generation: Generation, error: &StartError) {
+        let process = self.processes.get(&generation);
+        if process.is_some_and(|process| process.ending.is_some()) {
+            return;
+        }
+        let ran_for = process.map(|process| process.started.elapsed());
+        self.last_failure = Some(FailureReport::new(error, generation, ran_for));
     }
 
     fn lost(&mut self, generation: Generation, end: ProcessEnd) {
@@ -337,7 +451,7 @@ impl Actor {
         });
         // A process that is not ready yet is told of by its handshake, which knows what was under way.
         if process.live.is_some() {
-            self.feed(Event::Lost(generation, StartError::Crashed { status: end, stderr }));
+            self.fail_ready(generation, StartError::Crashed { status: end, stderr });
         }
     }
 
@@ -384,11 +498,10 @@ impl Actor {
         };
         let (plugin, state) = (self.spec.name.clone(), StateKind::Stopping);
         process.peer.close(CallError::NotReady { plugin, state, reason: Some(error.to_string()) });
-        let event = match process.live {
-            Some(_) => Event::Lost(generation, error),
-            None => Event::StartFailed(generation, error),
-        };
-        self.feed(event);
+        match process.live {
+            Some(_) => self.fail_ready(generation, error),
+            None => self.fail_start(generation, error),
+        }
     }
 
     fn list_again(&mut self, generation: Generation) {
@@ -416,7 +529,11 @@ impl Actor {
         let stale = process.listing == Listing::UnderWayAndStale;
         process.listing = Listing::Current;
         let is_ready = process.live.is_some();
-        if let (true, Some(tools)) = (is_ready, tools) {
+        if let (true, Some(mut tools)) = (is_ready, tools) {
+            if let Some(manifest) = &self.spec.manifest {
+                drift::hold_tools(manifest, &mut tools);
+            }
+            self.tell_drift(&tools.drift);
             if self.live_generation() == Some(generation) {
                 self.set_tools(Some(Arc::new(tools)));
             }
@@ -535,10 +652,12 @@ impl Actor {
         let failure = self.machine.failure();
         let snapshot = Snapshot {
             state: self.machine.state(),
+            is_undecided: self.is_undecided,
             generation,
             retry_in: failure.and_then(|(_, at)| at).map(|at| at.saturating_duration_since(Instant::now())),
             failure: failure.map(|(failure, _)| failure.clone()),
             restarts: self.machine.restarts(),
+            last_failure: self.last_failure.clone(),
             process: self.processes.get(&generation).map(|process| ProcessView {
                 pid: process.control.pid(),
                 started: process.started_at,
@@ -552,6 +671,7 @@ impl Actor {
             (before.state, before.generation)
         };
         let (state, reason) = (snapshot.state, snapshot.failure.as_ref().map(ToString::to_string));
+        let (restarts, retry_in) = (snapshot.restarts, snapshot.retry_in);
         self.publisher.send_replace(snapshot);
         if before != (state, generation) {
             // A plugin that was stopped offers nothing; one that failed still has what it offered, for the error.
@@ -560,7 +680,17 @@ impl Actor {
             }
             tracing::debug!(plugin = %self.spec.name, %generation, %state, reason, "state");
             let plugin = self.spec.name.clone();
-            self.core.events.event(&event::Event::State { plugin, generation, state, reason });
+            let session = self.session.clone();
+            let told = event::Event::State { plugin, session, generation, state, reason, restarts, retry_in };
+            self.core.events.event(&told);
         }
     }
+}
+
+/// Whether an entry of a project's config is what the user has trusted, this time as well.
+async fn still_trusted(bound: Option<Arc<BoundEntry>>) -> Result<(), StartError> {
+    let Some(bound) = bound else { return Ok(()) };
+    let checked = tokio::task::spawn_blocking(move || bound.check()).await;
+    let checked = checked.unwrap_or_else(|_| Err("its files could not be looked at".to_owned()));
+    checked.map_err(|reason| StartError::Untrusted { reason })
 }

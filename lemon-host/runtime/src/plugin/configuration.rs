@@ -5,6 +5,8 @@
 //! it is used, and what it may cost with these values before it is applied.
 
 use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -16,7 +18,7 @@ use crate::report::{PluginText, Redactor};
 use crate::schema::text::Canonical;
 use crate::schema::thread::Turn;
 use crate::schema::tree::Node;
-use crate::schema::violation::Violations;
+use crate::schema::violation::{Violation, Violations};
 use crate::schema::{self, Effort, Patterns, Schema};
 use crate::seams::Secrets;
 
@@ -37,61 +39,140 @@ pub(super) async fn prepare(
 ) -> Result<Map<String, Value>, StartError> {
     // Before a secret is read, and before anything else follows what the schema says.
     schema::check(schema, limits).map_err(unusable)?;
-    let filling = Filling { secrets, redactor };
-    let values = filling.object(schema, given, "")?;
-    validate(schema, &values, limits).await?;
-    Ok(values)
+    let (values, filling) = Filling::of(schema, given, secrets, redactor);
+    if let Some(fault) = filling.faults.into_iter().next() {
+        return Err(fault);
+    }
+    if let Some(pointer) = filling.missing.first() {
+        return Err(fault(pointer, "the value is required and has no default".to_owned()));
+    }
+    match validate(schema, &values, limits).await?.list().first() {
+        Some(first) => Err(fault(&first.pointer, first.what.clone())),
+        None => Ok(values),
+    }
+}
+
+/// What is wrong with values, for those who look at them without running the plugin: all of it, and not only the first.
+pub(super) async fn faults(
+    schema: &Value,
+    given: &Map<String, Value>,
+    limits: &Limits,
+    secrets: &dyn Secrets,
+) -> Vec<Violation> {
+    if let Err(why) = schema::check(schema, limits) {
+        return vec![violation(&unusable(why))];
+    }
+    let redactor = Redactor::new();
+    let (values, filling) = Filling::of(schema, given, secrets, &redactor);
+    let mut told: Vec<_> = filling.faults.iter().map(violation).collect();
+    // It tells of what is missing as well.
+    match validate(schema, &values, limits).await {
+        Ok(violations) => {
+            let of_settings = |what: &str| {
+                let what = what.replacen("unknown argument ", "unknown setting ", 1);
+                what.replacen("missing required argument ", "missing required setting ", 1)
+            };
+            told.extend(violations.reworded(of_settings).list().iter().cloned());
+        }
+        Err(why) => told.push(violation(&why)),
+    }
+    told
+}
+
+fn violation(fault: &StartError) -> Violation {
+    match fault {
+        StartError::Config { pointer, message } => {
+            let pointer = pointer.as_ref().map_or("", PluginText::raw);
+            let path = pointer.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~");
+            let path = PluginText::new(path).to_string();
+            Violation { pointer: pointer.to_owned(), path, what: message.to_string() }
+        }
+        other => Violation { pointer: String::new(), path: String::new(), what: other.to_string() },
+    }
 }
 
 /// Checks values against a schema. What is told of a value never shows it: it may be a secret.
-async fn validate(schema: &Value, values: &Map<String, Value>, limits: &Limits) -> Result<(), StartError> {
+///
+/// # Errors
+/// They can't be checked.
+async fn validate(schema: &Value, values: &Map<String, Value>, limits: &Limits) -> Result<Violations, StartError> {
     let text = Value::Object(values.clone()).to_string();
     let text = Canonical::read(&text, limits.argument_values).map_err(|reason| fault("", reason.to_string()))?;
+    with_schema(schema, limits, move |schema, stopped| match Node::read(text.text.get()) {
+        Ok(node) => schema.faults(&node, text.values, Effort::until(stopped)).unwrap_or_else(Violations::from),
+        Err(faults) => faults,
+    })
+    .await
+}
+
+/// Does some work with the compiled schema on a thread of its own.
+///
+/// # Errors
+/// The schema can't be used, or the work takes too long.
+pub(super) async fn with_schema<T: Send + 'static>(
+    schema: &Value,
+    limits: &Limits,
+    work: impl FnOnce(&Schema, &Arc<AtomicBool>) -> T + Send + 'static,
+) -> Result<T, StartError> {
     // The wait for other configurations is not the schema's fault.
     let turn = Turn::for_configuration().await.map_err(unusable)?;
     let (schema, limits) = (schema.clone(), limits.clone());
-    let checked = turn.on_large_stack(move |stopped| {
+    let done = turn.on_large_stack(move |stopped| {
         let compiled = Schema::compile_here(&schema, &limits, Patterns::Refuse, stopped).map_err(unusable)?;
-        let faults = match Node::read(text.text.get()) {
-            Ok(node) => compiled.faults(&node, text.values, Effort::until(stopped)).unwrap_or_else(Violations::from),
-            Err(faults) => faults,
-        };
-        faults.list().first().map_or(Ok(()), |first| Err(fault(&first.pointer, first.what.clone())))
+        Ok(work(&compiled, stopped))
     });
-    match tokio::time::timeout(PATIENCE, checked).await {
-        Ok(checked) => checked.map_err(|broken| unusable(format!("its validation broke down: {broken}")))?,
+    match tokio::time::timeout(PATIENCE, done).await {
+        Ok(done) => done.map_err(|broken| unusable(format!("its validation broke down: {broken}")))?,
         Err(_) => Err(unusable(format!("it could not be applied within {} s", PATIENCE.as_secs()))),
     }
 }
 
+/// Puts defaults and secrets in place, and notes what can't be.
 struct Filling<'a> {
     secrets: &'a dyn Secrets,
     redactor: &'a Redactor,
+    faults: Vec<StartError>,
+    /// The pointers of values that are required and have no default.
+    missing: Vec<String>,
 }
 
-impl Filling<'_> {
-    fn object(&self, schema: &Value, given: &Map<String, Value>, at: &str) -> Result<Map<String, Value>, StartError> {
+impl<'a> Filling<'a> {
+    fn of(
+        schema: &Value,
+        given: &Map<String, Value>,
+        secrets: &'a dyn Secrets,
+        redactor: &'a Redactor,
+    ) -> (Map<String, Value>, Self) {
+        let mut filling = Self { secrets, redactor, faults: Vec::new(), missing: Vec::new() };
+        (filling.object(schema, given, ""), filling)
+    }
+
+    fn object(&mut self, schema: &Value, given: &Map<String, Value>, at: &str) -> Map<String, Value> {
         let mut values = Map::new();
         for (key, value) in given {
             let property = schema.pointer(&format!("/properties/{}", escape(key)));
-            values.insert(key.clone(), self.value(property, value, &format!("{at}/{}", escape(key)))?);
+            match self.value(property, value, &format!("{at}/{}", escape(key))) {
+                Ok(value) => {
+                    values.insert(key.clone(), value);
+                }
+                Err(fault) => self.faults.push(fault),
+            }
         }
         for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            if let (None, Some(default)) = (values.get(key), property.get("default")) {
+            if let (None, Some(default)) = (given.get(key), property.get("default")) {
                 values.insert(key.clone(), default.clone());
             }
         }
         for key in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
             if !values.contains_key(key) {
-                let message = "the value is required and has no default".to_owned();
-                return Err(fault(&format!("{at}/{}", escape(key)), message));
+                self.missing.push(format!("{at}/{}", escape(key)));
             }
         }
-        Ok(values)
+        values
     }
 
-    fn value(&self, schema: Option<&Value>, value: &Value, at: &str) -> Result<Value, StartError> {
-        let is_secret = schema.and_then(|schema| schema.get("secret")).and_then(Value::as_bool) == Some(true);
+    fn value(&mut self, schema: Option<&Value>, value: &Value, at: &str) -> Result<Value, StartError> {
+        let is_secret = schema.is_some_and(marks_secret);
         if let Some(name) = secret_name(value) {
             if !is_secret {
                 let message = format!("the plugin's schema does not mark this key as secret, so {name:?} is not read");
@@ -108,13 +189,17 @@ impl Filling<'_> {
                 self.redactor.add(text);
             }
             Value::Object(members) => {
-                let members = self.object(schema.unwrap_or(&Value::Null), members, at)?;
-                return Ok(Value::Object(members));
+                return Ok(Value::Object(self.object(schema.unwrap_or(&Value::Null), members, at)));
             }
             _ => {}
         }
         Ok(value.clone())
     }
+}
+
+/// Whether a property of a schema is a secret.
+pub(super) fn marks_secret(property: &Value) -> bool {
+    property.get("secret").and_then(Value::as_bool) == Some(true)
 }
 
 fn unusable(why: impl Display) -> StartError {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::configuration;
+use super::drift;
 use super::live::{Dialect, Offer, ToolList};
 use super::spec::PluginSpec;
 use crate::catalog::listing;
@@ -62,13 +63,19 @@ impl Handshake<'_> {
             }
             None => ToolList::undeclared(),
         };
-        Ok(Offer {
+        let mut offer = Offer {
             dialect,
             server: result.server_info,
             multi_session: answer.as_ref().is_none_or(|answer| answer.multi_session),
-            exclusive: answer.is_some_and(|answer| answer.exclusive),
+            exclusive: answer.as_ref().is_some_and(|answer| answer.exclusive),
             tools,
-        })
+            drift: Vec::new(),
+        };
+        if let Some(manifest) = &self.spec.manifest {
+            let config_schema = answer.as_ref().and_then(|answer| answer.config_schema.as_ref());
+            drift::hold(manifest, config_schema, &mut offer);
+        }
+        Ok(offer)
     }
 
     async fn initialize(&self, peer: &Peer) -> Result<InitializeResult, Result<CallError, String>> {
@@ -78,7 +85,11 @@ impl Handshake<'_> {
         let pid = std::process::id();
         capabilities.set_lemon(&HostOffer {
             versions: ProtocolVersion::OFFERED.to_vec(),
-            methods: host_api::METHODS.iter().map(ToString::to_string).collect(),
+            methods: host_api::METHODS
+                .iter()
+                .filter(|method| self.spec.may_ask(method))
+                .map(ToString::to_string)
+                .collect(),
             max_message_bytes: self.limits.inbound_message_bytes as u64,
             process: HostProcess { pid, start_time: lemon_process::process_start_time(pid) },
         });

@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::join_all;
+use lemon_protocol::manifest::Placeholder;
 
 use super::live::{Live, ToolList};
 use super::name::PluginName;
+use super::offers::Listed;
 use super::spec::PluginSpec;
 use super::state::{Command, CommandError};
-use super::supervisor::{ProcessView, Snapshot, Supervisor};
+use super::supervisor::{Place, ProcessView, Snapshot, Supervisor};
 use crate::catalog::{Catalog, ToolSource};
+use crate::discovery::ManifestFile;
 use crate::error::CallError;
 use crate::host::Core;
 use crate::report::{PluginStatus, PluginText};
@@ -39,7 +42,7 @@ struct Sessions {
 impl Plugin {
     pub(crate) fn start(spec: PluginSpec, core: Arc<Core>) -> Self {
         let spec = Arc::new(spec);
-        let primary = Supervisor::start(spec.clone(), core.cwd.clone(), core.clone());
+        let primary = Supervisor::start(spec.clone(), Place { cwd: core.cwd.clone(), session: None }, core.clone());
         Self { spec, core, primary, sessions: Mutex::default() }
     }
 
@@ -59,6 +62,16 @@ impl Plugin {
     /// Waits until the first process is ready, or is not about to be.
     pub(crate) async fn at_rest(&self) {
         self.primary.at_rest().await;
+    }
+
+    /// Whether it does not run, and its tools are known without it.
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.primary.live().is_none() && self.tools().is_some_and(|list| list.listed != Listed::Live)
+    }
+
+    /// Starts the first process, if there is none. Whether that went well is in the status.
+    pub(crate) async fn wake(&self) {
+        let _ = self.primary.demand().await;
     }
 
     /// What the plugin offers, or offered before it failed.
@@ -101,8 +114,8 @@ impl Plugin {
                 return Err(CallError::SessionOver { session: session.id().to_owned() });
             }
             let start = || {
-                let cwd = session.cwd().to_owned();
-                Arc::new(Supervisor::start(self.spec.clone(), cwd, self.core.clone()))
+                let place = Place { cwd: session.cwd().to_owned(), session: Some(session.id().to_owned()) };
+                Arc::new(Supervisor::start(self.spec.clone(), place, self.core.clone()))
             };
             sessions.others.entry(session.key()).or_insert_with(start).clone()
         };
@@ -118,10 +131,16 @@ impl Plugin {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).others.values().cloned().collect()
     }
 
-    pub(crate) async fn close_session(&self, key: SessionKey) {
+    /// Ends what the session had, in a task of its own: whoever closes a session may not wait for that.
+    pub(crate) async fn close_session(self: &Arc<Self>, key: SessionKey) {
+        let plugin = self.clone();
+        let _ = tokio::spawn(async move { plugin.end_session(key).await }).await;
+    }
+
+    async fn end_session(&self, key: SessionKey) {
         let (own, was_primary) = {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            (sessions.others.remove(&key), sessions.primary == Some(key))
+            let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            (sessions.others.get(&key).cloned(), sessions.primary == Some(key))
         };
         if let Some(live) = self.primary.live() {
             live.close_session(key);
@@ -133,7 +152,9 @@ impl Plugin {
             }
         }
         if let Some(own) = own {
+            // Until it has ended it is among the others, where a shutdown of the host finds it.
             own.shut_down().await;
+            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).others.remove(&key);
         }
     }
 
@@ -159,31 +180,52 @@ impl Plugin {
         lives.find(|live| live.peer.is(peer))?.session(handle)
     }
 
+    /// The program and its arguments as they are shown: what differs between sessions is left as it was written.
+    fn shown_command(&self) -> Vec<String> {
+        let value = |placeholder: Placeholder, manifest: &ManifestFile| {
+            Ok::<_, std::convert::Infallible>(match placeholder {
+                Placeholder::ExtensionDir => manifest.folder.to_string_lossy().into_owned(),
+                other => other.to_string(),
+            })
+        };
+        let Ok(command) = self.spec.argv(value);
+        command
+    }
+
     pub(crate) fn status(&self, catalog: &Catalog) -> PluginStatus {
         let snapshot = self.primary.snapshot();
         let live = self.live();
+        let quarantined = catalog.quarantined(&ToolSource::of(self));
+        // Tools whose names the catalogue refused are among those that were listed well.
+        let tools = self
+            .tools()
+            .map_or(0, |list| (list.tools.len() + list.quarantined.len()).saturating_sub(quarantined.len()));
         PluginStatus {
             name: self.name().clone(),
             class: self.spec.class,
             provenance: self.spec.provenance.clone(),
-            command: self.spec.command.iter().map(|word| self.redact(word)).collect(),
+            command: self.shown_command().iter().map(|word| self.redact(word)).collect(),
             state: snapshot.state,
             error: snapshot.failure.as_ref().map(ToString::to_string),
             failure: snapshot.failure,
             retry_in_ms: snapshot.retry_in,
             restarts: snapshot.restarts,
+            last_failure: snapshot.last_failure,
             generation: snapshot.generation,
             process: snapshot.process.as_ref().map(ProcessView::status),
-            session_processes: self
-                .supervisors()
-                .iter()
-                .filter_map(|other| other.snapshot().process.as_ref().map(ProcessView::status))
-                .collect(),
+            session_processes: self.supervisors().iter().map(|other| other.of_session()).collect(),
             server_name: live.as_ref().map(|live| PluginText::new(live.offer.server.name.clone())),
             server_version: live.as_ref().map(|live| PluginText::new(live.offer.server.version.clone())),
             dialect: live.as_ref().map(|live| live.offer.dialect.clone()),
-            tools: self.tools().map_or(0, |list| list.tools.len()),
-            quarantined: catalog.quarantined(&ToolSource::of(self)),
+            tools,
+            listed: self.tools().map(|list| list.listed),
+            quarantined,
+            manifest: self.spec.manifest.as_ref().map(|manifest| manifest.path.clone()),
+            drift: live
+                .iter()
+                .flat_map(|live| live.offer.drift.clone())
+                .chain(self.tools().iter().flat_map(|list| list.drift.clone()))
+                .collect(),
         }
     }
 }

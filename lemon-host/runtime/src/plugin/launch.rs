@@ -4,18 +4,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lemon_process::lookup::{Search, resolve};
+use lemon_process::lookup::{LookupError, Search, resolve};
 use lemon_process::stderr::{LogFile, StderrSink, StderrTail, drain};
 use lemon_process::{Control, ProcessSpec, ResourceLimits, environment_base, process_start_time};
+use lemon_protocol::manifest::Placeholder;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::generation::Generation;
-use super::spec::PluginSpec;
-use crate::discovery::EnvValue;
+use super::spec::{PluginSpec, Provenance};
+use crate::discovery::{EnvValue, ManifestFile};
 use crate::error::StartError;
 use crate::event::Event;
 use crate::host::Core;
+use crate::report::{PluginText, names_a_secret};
 use crate::wire::{Peer, PeerOptions};
 
 pub(super) struct Started {
@@ -37,16 +39,17 @@ pub(super) fn start(
     base: &Path,
     core: &Arc<Core>,
 ) -> Result<Started, StartError> {
+    if let Some(fault) = &spec.fault {
+        return Err(fault.clone());
+    }
+    let command = spec.argv(|placeholder, manifest| value(placeholder, manifest, spec, base, core))?;
     let cwd = spec.cwd.clone().unwrap_or_else(|| default_cwd(spec, base, core));
-    // A relative program is the same one for every session.
-    let program_base = spec.cwd.as_ref().unwrap_or(&core.cwd).clone();
     let env = environment(spec, core)?;
     // The host's own PATH as it is, so that a failed look-up can say which entries were ignored.
     let given = || env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone());
     let path = if spec.env.contains_key("PATH") { given() } else { std::env::var_os("PATH") };
-    let (program, args) = spec.command.split_first().map_or(("", &[][..]), |(program, args)| (program, args));
-    let search = Search { path, cwd: program_base, untrusted: core.untrusted.clone() };
-    let program = resolve(program.as_ref(), &search).map_err(Arc::new)?;
+    let (program, args) = command.split_first().map_or(("", &[][..]), |(program, args)| (program, args));
+    let program = find(spec, program, path, &core.cwd, &core.untrusted).map_err(Arc::new)?;
     tracing::debug!(plugin = %spec.name, %generation, program = %program.display(), cwd = %cwd.display(), "spawn");
     let mut process = core
         .spawner
@@ -97,13 +100,56 @@ pub(super) fn start(
     Ok(Started { control, peer, stderr, stderr_task, stderr_done })
 }
 
-/// Where a plugin runs whose entry names no folder: where the host works, but for a launcher in a folder that is not
-/// trusted. A launcher runs what it finds there (`npx x` takes `./node_modules/.bin/x`), and nobody asked for that.
+/// Finds the program that a plugin's command begins with.
+pub(super) fn find(
+    spec: &PluginSpec,
+    program: &str,
+    path: Option<OsString>,
+    cwd: &Path,
+    untrusted: &[PathBuf],
+) -> Result<PathBuf, LookupError> {
+    // A relative program is the same one for every session; that of an extension is in its folder.
+    let of_extension = spec.manifest.as_ref().map(|manifest| &manifest.folder);
+    let base = of_extension.or(spec.cwd.as_ref()).map_or(cwd, PathBuf::as_path);
+    resolve(program.as_ref(), &Search { path, cwd: base.to_owned(), untrusted: untrusted.to_vec() })
+}
+
+/// What a placeholder in a command stands for.
+fn value(
+    placeholder: Placeholder,
+    manifest: &ManifestFile,
+    spec: &PluginSpec,
+    workspace: &Path,
+    core: &Core,
+) -> Result<String, StartError> {
+    let fault = |reason: String| StartError::Placeholder { placeholder, reason };
+    let path = match placeholder {
+        Placeholder::ExtensionDir => manifest.folder.clone(),
+        Placeholder::Workspace => workspace.to_owned(),
+        Placeholder::DataDir => {
+            let data = core.data_dir.as_ref().ok_or_else(|| fault("the host keeps no data of plugins".to_owned()))?;
+            let own = data.join(spec.name.as_str());
+            std::fs::create_dir_all(&own).map_err(|error| fault(format!("{}: {error}", own.display())))?;
+            own
+        }
+    };
+    // An argument that means another path must not be made up.
+    path.into_os_string().into_string().map_err(|path| fault(format!("{} is not UTF-8", path.to_string_lossy())))
+}
+
+/// Where a plugin runs whose entry names no folder: where the host works, but for a command that runs what it finds there,
+/// as nobody asked for that: a launcher (`npx x` takes `./node_modules/.bin/x`), or Python with a module.
 fn default_cwd(spec: &PluginSpec, base: &Path, core: &Core) -> PathBuf {
     let untrusted = core.untrusted.iter().any(|folder| base.starts_with(folder));
+    // An entry of a config file is meant for every folder, so none of them is to decide what it runs.
+    let is_of_config = matches!(spec.provenance, Provenance::Config { .. });
+    let elsewhere = match spec.is_launcher() {
+        true => untrusted || is_of_config,
+        false => is_of_config && spec.runs_a_module(),
+    };
     match &core.cache_dir {
-        Some(dir) if untrusted && spec.is_launcher() && std::fs::create_dir_all(dir).is_ok() => dir.clone(),
-        _ if untrusted && spec.is_launcher() => PathBuf::from("/"),
+        Some(dir) if elsewhere && std::fs::create_dir_all(dir).is_ok() => dir.clone(),
+        _ if elsewhere => PathBuf::from("/"),
         _ => base.to_owned(),
     }
 }
@@ -129,6 +175,14 @@ fn environment(spec: &PluginSpec, core: &Core) -> Result<Vec<(OsString, OsString
         // A stale .pyc beside the source would be run in place of the source that was reviewed.
         set("PYTHONPYCACHEPREFIX", dir.join("pycache").into());
     }
+    for key in &spec.granted_env {
+        let Some(value) = std::env::var_os(key) else { continue };
+        // The user was asked about it, so it may be anything.
+        if let Some(value) = value.to_str() {
+            core.redactor.add(value);
+        }
+        set(key, value);
+    }
     for (key, value) in &spec.env {
         let value = match value {
             EnvValue::Literal(value) => {
@@ -147,6 +201,22 @@ fn environment(spec: &PluginSpec, core: &Core) -> Result<Vec<(OsString, OsString
         };
         set(key, value.into());
     }
+    for (name, request) in spec.manifest.iter().filter_map(|manifest| manifest.manifest.env.as_ref()).flatten() {
+        match env.iter().find(|(key, _)| key.to_str() == Some(name)) {
+            Some((_, value)) if request.secret => {
+                value.to_str().map(|value| core.redactor.add(value));
+            }
+            None if request.required => {
+                let why = PluginText::new(request.why.as_str());
+                return Err(StartError::Variable { name: name.clone(), why });
+            }
+            _ => {}
+        }
+    }
+    let mut set = |key: &str, value: OsString| {
+        env.retain(|(existing, _)| existing != key);
+        env.push((key.into(), value));
+    };
     let pid = std::process::id();
     set("LEMON_PLUGIN", spec.name.as_str().into());
     set("LEMON_HOST_PID", pid.to_string().into());
@@ -154,11 +224,4 @@ fn environment(spec: &PluginSpec, core: &Core) -> Result<Vec<(OsString, OsString
         set("LEMON_HOST_START_TIME", start.to_string().into());
     }
     Ok(env)
-}
-
-/// Whether a variable's name says that its value is not to be shown.
-fn names_a_secret(key: &str) -> bool {
-    const WORDS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE_KEY"];
-    let key = key.to_ascii_uppercase();
-    key.ends_with("_KEY") || key.ends_with("_PAT") || WORDS.iter().any(|word| key.contains(word))
 }

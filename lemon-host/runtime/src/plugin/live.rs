@@ -1,14 +1,16 @@
 //! A process that is ready: what it offered, and the sessions that it knows of.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lemon_protocol::{
     Implementation, ProtocolVersion, SessionClosed, SessionDelta, SessionOpen, SessionRef, Tool, method,
 };
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::drift::Drift;
 use super::generation::Generation;
+use super::offers::Listed;
 use crate::report::PluginText;
 use crate::session::{Session, SessionKey};
 use crate::wire::Peer;
@@ -38,13 +40,18 @@ pub(crate) struct Offer {
     pub(crate) multi_session: bool,
     pub(crate) exclusive: bool,
     pub(crate) tools: ToolList,
+    /// In what it differs from its manifest, its tools aside.
+    pub(crate) drift: Vec<Drift>,
 }
 
 /// The tools of a process, and what of its list was not taken.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolList {
+    pub(crate) listed: Listed,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) quarantined: Vec<Quarantined>,
+    /// In what the tools differ from those of the manifest.
+    pub(crate) drift: Vec<Drift>,
 }
 
 /// A tool that is not offered, and why.
@@ -67,7 +74,7 @@ pub(crate) struct Live {
 #[derive(Default)]
 struct Sessions {
     last_handle: u32,
-    known: HashMap<SessionKey, Known>,
+    known: FxHashMap<SessionKey, Known>,
 }
 
 struct Known {

@@ -17,11 +17,9 @@
 //! event of a generation that is neither changes nothing. Every ticket is resolved, at the latest when the plugin
 //! comes to rest in Dormant, Backoff or Failed.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
-use super::breaker::Breaker;
+use super::breaker::{Breaker, RestartPolicy};
 use super::generation::Generation;
 use super::state::{Command, CommandError, Effect, Event, Manner, Refusal, StateKind, TicketId, Verdict};
 use crate::error::StartError;
@@ -67,9 +65,6 @@ enum Other {
     Leaving(Generation),
 }
 
-/// A failed plugin is tried again for a call at the most once in this time.
-const HALF_OPEN: Duration = Duration::from_secs(60);
-
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     state: State,
@@ -85,6 +80,8 @@ pub(crate) struct Machine {
     exclusive: bool,
     /// The last failure, until the plugin is ready or stopped.
     failure: Option<StartError>,
+    /// How a start failed that was the last thing to happen.
+    failed_start: Option<StartError>,
     tickets: Vec<(TicketId, Goal)>,
     restarts: u32,
     jitter: fn() -> f64,
@@ -92,19 +89,20 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// A dormant plugin. `jitter` gives numbers in 0..1.
-    pub(crate) fn new(jitter: fn() -> f64) -> Self {
+    pub(super) fn new(policy: RestartPolicy, jitter: fn() -> f64) -> Self {
         Self {
             state: State::Dormant,
             current: Generation::NONE,
             latest: Generation::NONE,
             other: None,
             next: Next::Rest,
-            breaker: Breaker::default(),
+            breaker: Breaker::new(policy),
             ready_since: None,
             replied: false,
             pinned: false,
             exclusive: false,
             failure: None,
+            failed_start: None,
             tickets: Vec::new(),
             restarts: 0,
             jitter,
@@ -218,6 +216,7 @@ impl Machine {
             Command::Start | Command::Restart | Command::Reload => {
                 self.pinned = false;
                 self.breaker.clear();
+                self.failed_start = None;
                 self.supersede(|goal| goal == Goal::Stopped, effects);
                 self.run(command, ticket, now, effects);
             }
@@ -271,7 +270,10 @@ impl Machine {
                 }
                 _ => {
                     self.note_uptime(now);
-                    self.end_other(Manner::Polite, effects);
+                    // One that was replaced finishes its calls as well, unless no two may run.
+                    if self.candidate().is_some() || self.exclusive {
+                        self.end_other(Manner::Polite, effects);
+                    }
                     self.next = Next::Launch;
                     self.state = State::Draining;
                     self.tickets.push((ticket, Goal::Running));
@@ -297,7 +299,9 @@ impl Machine {
     fn demand(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         match self.state {
             State::Dormant if !self.pinned => self.launch(effects),
-            State::Failed { since } if now.duration_since(since) >= HALF_OPEN => self.launch(effects),
+            State::Failed { since } if now.duration_since(since) >= self.breaker.policy.half_open => {
+                self.launch(effects);
+            }
             _ => {}
         }
     }
@@ -321,13 +325,15 @@ impl Machine {
             self.other = Some(Other::Leaving(old));
             self.come_up(now, effects);
             effects.push(Effect::Drain(old));
-            self.resolve(|goal| goal == Goal::Reloaded(generation), &Ok(()), effects);
+            // Whoever waits for another process, because the old one is on its way out, has it now.
+            self.resolve(|goal| goal != Goal::Stopped, &Ok(()), effects);
         }
     }
 
     fn come_up(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         self.state = State::Ready;
         self.failure = None;
+        self.failed_start = None;
         self.next = Next::Rest;
         self.ready_since = Some(now);
         self.replied = false;
@@ -405,8 +411,11 @@ impl Machine {
     fn fail(&mut self, failure: StartError, now: Instant, effects: &mut Vec<Effect>) {
         let verdict = Err(Refusal(failure.clone().into()));
         let delay = self.breaker.failed(now, (self.jitter)());
+        // A program that twice ends the same way before it is ready will do so a third time.
+        let again = self.failed_start.as_ref().is_some_and(|before| before.is_same_exit(&failure));
+        self.failed_start = Some(failure.clone());
         self.failure = Some(match delay {
-            _ if failure.is_deterministic() => {
+            _ if again || failure.is_deterministic() => {
                 self.state = State::Failed { since: now };
                 failure
             }

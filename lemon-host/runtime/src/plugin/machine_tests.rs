@@ -6,10 +6,19 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::limits::{Limits, Timeouts};
+use lemon_process::ExitStatus;
+
+use crate::error::{Phase, ProcessEnd};
 use crate::report::PluginText;
 
 fn transient() -> StartError {
     StartError::NotReading { bytes: 1 }
+}
+
+fn exit(code: i32) -> StartError {
+    let status = ProcessEnd::Exited(ExitStatus::Code(code));
+    StartError::Exited { phase: Phase::Initialize, status, stderr: PluginText::new("") }
 }
 
 fn permanent() -> StartError {
@@ -33,7 +42,7 @@ struct World {
 impl World {
     fn new() -> Self {
         Self {
-            machine: Machine::new(|| 0.0),
+            machine: Machine::new(RestartPolicy::new(&Limits::default(), &Timeouts::default()), || 0.0),
             now: Instant::now(),
             alive: HashSet::new(),
             ending: HashSet::new(),
@@ -72,6 +81,12 @@ impl World {
             }
         }
         assert!(self.alive.len() <= 2, "at most a current process and one beside it: {:?}", self.alive);
+        let machine = &self.machine;
+        if matches!(machine.state(), StateKind::Ready | StateKind::Degraded) {
+            let waits_for = |goal| machine.candidate().is_some_and(|candidate| goal == Goal::Reloaded(candidate));
+            let answered = machine.tickets.iter().all(|(_, goal)| waits_for(*goal));
+            assert!(answered, "a plugin that is ready keeps nobody waiting but for its candidate: {machine:?}");
+        }
     }
 
     fn command(&mut self, command: Command) -> TicketId {
@@ -152,6 +167,13 @@ proptest! {
                     let latest = world.machine.latest.0;
                     let generation = generation(latest.saturating_sub(back));
                     let alive = world.alive.contains(&generation);
+                    if !alive && generation != world.machine.latest {
+                        let before = format!("{:?}", world.machine);
+                        for stale in about(generation) {
+                            prop_assert_eq!(world.machine.on(stale, world.now), [], "of a process that is gone");
+                        }
+                        prop_assert_eq!(format!("{:?}", world.machine), before);
+                    }
                     match event {
                         0 | 1 if alive => world.on(Event::Spawned(generation)),
                         2 | 3 if alive => world.on(Event::Ready(generation)),
@@ -194,6 +216,70 @@ proptest! {
         world.settle(true);
         prop_assert!(world.alive.is_empty());
     }
+}
+
+/// Every event that is about one generation.
+fn about(generation: Generation) -> [Event; 12] {
+    [
+        Event::Spawned(generation),
+        Event::Ready(generation),
+        Event::StartFailed(generation, transient()),
+        Event::Lost(generation, transient()),
+        Event::Drained(generation),
+        Event::Ended(generation),
+        Event::PingLate(generation),
+        Event::PingAnswered(generation),
+        Event::TooManyAbandoned(generation),
+        Event::Idle(generation),
+        Event::GoodReply(generation),
+        Event::BackoffOver(generation),
+    ]
+}
+
+/// A start that fails, waited for until the plugin is at rest.
+fn failed_start(world: &mut World, error: StartError) {
+    let generation = world.machine.current();
+    world.on(Event::Spawned(generation));
+    world.on(Event::StartFailed(generation, error));
+    world.on(Event::Ended(generation));
+}
+
+/// The delay is over.
+fn next_try(world: &mut World) {
+    world.on(Event::BackoffOver(world.machine.latest));
+    assert_eq!(world.machine.state(), StateKind::Spawning);
+}
+
+#[test]
+fn the_same_exit_twice_before_the_plugin_is_ready_is_final() {
+    let mut world = World::new();
+    world.on(Event::Demand);
+    for code in [3, 4, 3] {
+        failed_start(&mut world, exit(code));
+        assert_eq!(world.machine.state(), StateKind::Backoff, "another status may mean another reason");
+        next_try(&mut world);
+    }
+    failed_start(&mut world, exit(3));
+    assert_eq!(world.machine.state(), StateKind::Failed);
+    assert_eq!(world.machine.failure().unwrap().0.to_string(), exit(3).to_string());
+    // A user's start counts from the beginning.
+    world.command(Command::Start);
+    failed_start(&mut world, exit(3));
+    assert_eq!(world.machine.state(), StateKind::Backoff);
+}
+
+#[test]
+fn an_exit_of_a_plugin_that_was_ready_in_between_is_not_the_same_again() {
+    let mut world = World::new();
+    world.on(Event::Demand);
+    failed_start(&mut world, exit(3));
+    next_try(&mut world);
+    world.settle(true);
+    world.on(Event::Lost(world.machine.current(), transient()));
+    world.settle(true);
+    next_try(&mut world);
+    failed_start(&mut world, exit(3));
+    assert_eq!(world.machine.state(), StateKind::Backoff);
 }
 
 fn ready() -> World {
@@ -278,6 +364,19 @@ fn a_candidate_takes_over_when_the_current_process_is_lost() {
 }
 
 #[test]
+fn a_start_is_answered_by_a_candidate_that_is_ready_before_the_lost_process_is_gone() {
+    let mut world = ready();
+    let old = world.machine.current();
+    let reload = world.command(Command::Reload);
+    world.on(Event::Lost(old, transient()));
+    let start = world.command(Command::Start);
+    let new = Generation(old.0 + 1);
+    world.on(Event::Spawned(new));
+    world.on(Event::Ready(new));
+    assert_eq!((&world.resolved[&reload], &world.resolved[&start]), (&Ok(()), &Ok(())));
+}
+
+#[test]
 fn a_kill_ends_the_replaced_process_too_and_waits_for_it() {
     let mut world = ready();
     let old = world.machine.current();
@@ -291,6 +390,20 @@ fn a_kill_ends_the_replaced_process_too_and_waits_for_it() {
     assert!(!world.resolved.contains_key(&kill));
     world.on(Event::Ended(old));
     assert_eq!(world.resolved[&kill], Ok(()));
+}
+
+#[test]
+fn a_restart_right_after_a_reload_lets_the_replaced_process_finish_its_calls() {
+    let mut world = ready();
+    let old = world.machine.current();
+    world.command(Command::Reload);
+    let new = Generation(old.0 + 1);
+    world.on(Event::Spawned(new));
+    world.on(Event::Ready(new));
+    world.command(Command::Restart);
+    assert_eq!((&world.ending, &world.draining), (&HashSet::new(), &HashSet::from([old, new])));
+    world.settle(true);
+    assert_eq!((world.machine.state(), world.alive.len()), (StateKind::Ready, 1));
 }
 
 #[test]

@@ -11,12 +11,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::actor::Actor;
 use super::generation::Generation;
 use super::live::{Live, Offer, ToolList};
+use super::offers::Pending;
 use super::spec::PluginSpec;
 use super::state::{Command, CommandError, Event, StateKind};
 use super::watch::stderr_text;
 use crate::error::{ProcessEnd, StartError};
 use crate::host::Core;
-use crate::report::ProcessStatus;
+use crate::report::{FailureReport, ProcessStatus, SessionProcess};
 use crate::wire::{Peer, PeerEvent};
 
 /// The handle of one plugin's actor.
@@ -24,6 +25,7 @@ pub(crate) struct Supervisor {
     inbox: mpsc::Sender<Message>,
     snapshot: watch::Receiver<Snapshot>,
     offered: Arc<Offered>,
+    session: Option<String>,
     /// A host that is dropped without a shutdown ends its plugins all the same.
     _alive: DropGuard,
 }
@@ -53,14 +55,25 @@ impl Offered {
     }
 }
 
+/// Where a plugin's process runs.
+pub(crate) struct Place {
+    /// The folder, if its spec does not say.
+    pub(crate) cwd: PathBuf,
+    /// The id of the session that it serves alone, if it is a further process of a plugin that serves one at a time.
+    pub(crate) session: Option<String>,
+}
+
 /// What there is to see of a plugin.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
     pub(crate) state: StateKind,
+    /// It is being found out whether the plugin need run.
+    pub(crate) is_undecided: bool,
     pub(crate) generation: Generation,
     pub(crate) failure: Option<StartError>,
     pub(crate) retry_in: Option<Duration>,
     pub(crate) restarts: u32,
+    pub(crate) last_failure: Option<FailureReport>,
     pub(crate) process: Option<ProcessView>,
 }
 
@@ -93,13 +106,24 @@ impl ProcessView {
     }
 }
 
+/// A start may go on.
+pub(super) struct Turn {
+    pub(super) permit: OwnedSemaphorePermit,
+    /// What the plugin is made of, if its offer is to be remembered.
+    pub(super) offer: Option<Pending>,
+    /// Why it may not start all the same.
+    pub(super) fault: Option<StartError>,
+}
+
 /// What reaches the actor.
 pub(super) enum Message {
     Command(Command, oneshot::Sender<Result<(), CommandError>>),
     /// A call wants the plugin; answered when the machine has taken it in.
     Demand(oneshot::Sender<()>),
     ShutDown(oneshot::Sender<()>),
-    Permit(Generation, OwnedSemaphorePermit),
+    /// The tools that the plugin has without running, if it need not run.
+    Known(Option<ToolList>),
+    Turn(Generation, Turn),
     Handshaken(Generation, Result<Offer, StartError>),
     Lost(Generation, ProcessEnd),
     Peer(Generation, PeerEvent),
@@ -108,31 +132,44 @@ pub(super) enum Message {
 }
 
 impl Supervisor {
-    /// Starts the plugin. `cwd` is where it runs if its spec does not say.
-    pub(crate) fn start(spec: Arc<PluginSpec>, cwd: PathBuf, core: Arc<Core>) -> Self {
+    /// Starts the plugin.
+    pub(crate) fn start(spec: Arc<PluginSpec>, place: Place, core: Arc<Core>) -> Self {
         /// Messages that wait for the actor; its tasks wait when it is full.
         const INBOX: usize = 64;
         let (sender, inbox) = mpsc::channel(INBOX);
         let (publisher, snapshot) = watch::channel(Snapshot::default());
         let offered = Arc::new(Offered::default());
         let alive = CancellationToken::new();
-        let actor = Actor::new(spec, (cwd, core), inbox, sender.clone(), publisher, offered.clone(), alive.clone());
+        let session = place.session.clone();
+        let actor = Actor::new(spec, (place, core), inbox, sender.clone(), publisher, offered.clone(), alive.clone());
         tokio::spawn(actor.run());
-        Self { inbox: sender, snapshot, offered, _alive: alive.drop_guard() }
+        Self { inbox: sender, snapshot, offered, session, _alive: alive.drop_guard() }
     }
 
     /// Carries a command out; returns when it has taken effect.
     pub(crate) async fn command(&self, command: Command) -> Result<(), CommandError> {
-        let (sender, receiver) = oneshot::channel();
-        let _ = self.inbox.send(Message::Command(command, sender)).await;
-        receiver.await.unwrap_or(Err(CommandError::ShuttingDown))
+        let verdict = ask(&self.inbox, |sender| Message::Command(command, sender)).await;
+        verdict.unwrap_or(Err(CommandError::ShuttingDown))
     }
 
     /// Ends all processes and the actor.
     pub(crate) async fn shut_down(&self) {
-        let (sender, receiver) = oneshot::channel();
-        let _ = self.inbox.send(Message::ShutDown(sender)).await;
-        let _ = receiver.await;
+        let _ = ask(&self.inbox, Message::ShutDown).await;
+    }
+
+    /// The state of a process that serves one session alone.
+    pub(crate) fn of_session(&self) -> SessionProcess {
+        let snapshot = self.snapshot();
+        SessionProcess {
+            session: self.session.clone().unwrap_or_default(),
+            state: snapshot.state,
+            error: snapshot.failure.as_ref().map(ToString::to_string),
+            retry_in_ms: snapshot.retry_in,
+            restarts: snapshot.restarts,
+            last_failure: snapshot.last_failure,
+            generation: snapshot.generation,
+            process: snapshot.process.as_ref().map(ProcessView::status),
+        }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -147,7 +184,7 @@ impl Supervisor {
     /// Waits until the plugin is ready, or is not about to be.
     pub(crate) async fn at_rest(&self) -> Snapshot {
         let mut snapshot = self.snapshot.clone();
-        match snapshot.wait_for(|snapshot| snapshot.state.is_at_rest()).await {
+        match snapshot.wait_for(|snapshot| snapshot.state.is_at_rest() && !snapshot.is_undecided).await {
             Ok(snapshot) => snapshot.clone(),
             Err(_) => self.snapshot(),
         }
@@ -168,10 +205,48 @@ impl Supervisor {
         if let Some(live) = self.live() {
             return Ok(live);
         }
-        let (sender, receiver) = oneshot::channel();
-        let _ = self.inbox.send(Message::Demand(sender)).await;
-        let _ = receiver.await;
+        let _ = ask(&self.inbox, Message::Demand).await;
         let snapshot = self.at_rest().await;
         self.live().ok_or(snapshot)
+    }
+}
+
+/// Sends the actor a message and waits for its answer; none if the actor is gone.
+async fn ask<T>(inbox: &mpsc::Sender<Message>, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Option<T> {
+    let (sender, mut receiver) = oneshot::channel();
+    inbox.send(message(sender)).await.ok()?;
+    tokio::select! {
+        biased;
+        answer = &mut receiver => answer.ok(),
+        // A message that is sent in the moment in which the actor ends stays in the inbox, with its way to answer, for
+        // as long as there is a handle: that is longer than this waits.
+        () = inbox.closed() => receiver.try_recv().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_that_an_actor_at_its_end_never_read_is_not_waited_for() {
+        let (sender, mut inbox) = mpsc::channel(1);
+        let mut asking = std::pin::pin!(ask(&sender, Message::Demand));
+        assert!(poll!(&mut asking).is_pending());
+        inbox.close();
+        assert_eq!(asking.await, None);
+    }
+
+    #[tokio::test]
+    async fn what_an_actor_answered_before_its_end_is_heard() {
+        let (sender, mut inbox) = mpsc::channel(1);
+        let mut asking = std::pin::pin!(ask(&sender, Message::ShutDown));
+        assert!(poll!(&mut asking).is_pending());
+        let Some(Message::ShutDown(answer)) = inbox.recv().await else { panic!("another message") };
+        answer.send(()).unwrap();
+        drop(inbox);
+        assert_eq!(asking.await, Some(()));
     }
 }

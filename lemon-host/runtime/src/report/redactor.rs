@@ -108,6 +108,13 @@ impl fmt::Debug for Redactor {
     }
 }
 
+/// Whether the name of a variable or key says that its value is not to be shown.
+pub(crate) fn names_a_secret(key: &str) -> bool {
+    const WORDS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE_KEY"];
+    let key = key.to_ascii_uppercase().replace('-', "_");
+    key.ends_with("_KEY") || key.ends_with("_PAT") || WORDS.iter().any(|word| key.contains(word))
+}
+
 fn replace<'a>(text: &'a str, secrets: &AhoCorasick) -> Cow<'a, str> {
     // Occurrences come ordered by their end. One that begins before the last one's end grows it,
     // maybe to the left over ones that were separate until then, hence the stack.

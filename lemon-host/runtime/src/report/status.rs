@@ -1,13 +1,16 @@
 //! The state of all plugins at one moment, as data.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use lemon_process::ExitStatus;
 use serde::Serialize;
 
 use crate::catalog::{ConflictReport, HiddenBy};
-use crate::error::StartError;
+use crate::error::{Phase, ProcessEnd, StartError};
+use crate::plugin::drift::Drift;
 use crate::plugin::live::{Dialect, Quarantined};
-use crate::plugin::{Class, Generation, PluginName, Provenance, StateKind};
+use crate::plugin::{Class, Generation, Listed, PluginName, Provenance, StateKind};
 use crate::report::PluginText;
 use crate::wire::NoiseReport;
 
@@ -79,6 +82,9 @@ pub struct PluginStatus {
     pub retry_in_ms: Option<Duration>,
     /// How often it was started after the first time.
     pub restarts: u32,
+    /// The last failure, also if the plugin is well again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<FailureReport>,
     /// The number of its process.
     pub generation: Generation,
     /// Its process.
@@ -86,7 +92,7 @@ pub struct PluginStatus {
     pub process: Option<ProcessStatus>,
     /// Its other processes: one for each further session, if it serves one session only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub session_processes: Vec<ProcessStatus>,
+    pub session_processes: Vec<SessionProcess>,
     /// The name that it has for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_name: Option<PluginText>,
@@ -98,8 +104,88 @@ pub struct PluginStatus {
     pub dialect: Option<Dialect>,
     /// How many tools it offers, hidden ones included.
     pub tools: usize,
+    /// Where those were listed; none if nothing has listed them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
     /// Tools that it lists and that are not offered.
     pub quarantined: Vec<Quarantined>,
+    /// The manifest that describes it, if one does.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "super::lossy::some_path")]
+    pub manifest: Option<PathBuf>,
+    /// In what it differs from its manifest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<Drift>,
+}
+
+/// What became of one process of a plugin's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FailureReport {
+    /// Why, in words, with the end of its stderr where that helps.
+    pub error: String,
+    /// What it was doing: a part of the start, or none once it was ready or if it never ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// Its exit status, if it exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The number of the signal that ended it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// The number of the process.
+    pub generation: Generation,
+    /// When, in milliseconds since 1970.
+    #[serde(rename = "atMs", serialize_with = "unix_millis")]
+    pub at: SystemTime,
+    /// From its spawn until then, in milliseconds; none if it could not be spawned.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "millis")]
+    pub ran_for_ms: Option<Duration>,
+}
+
+impl FailureReport {
+    pub(crate) fn new(error: &StartError, generation: Generation, ran_for: Option<Duration>) -> Self {
+        let status = match error.end() {
+            Some(ProcessEnd::Exited(status)) => Some(status),
+            _ => None,
+        };
+        Self {
+            error: error.to_string(),
+            phase: error.phase(),
+            exit_code: status.and_then(|status| if let ExitStatus::Code(code) = status { Some(code) } else { None }),
+            signal: status.and_then(|status| if let ExitStatus::Signal(n, _) = status { Some(n) } else { None }),
+            generation,
+            at: SystemTime::now(),
+            ran_for_ms: ran_for,
+        }
+    }
+}
+
+/// The process that a plugin has for one further session, as it serves one session at a time.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionProcess {
+    /// The session's id.
+    pub session: String,
+    /// What it is doing.
+    pub state: StateKind,
+    /// Why it is not running.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When it will be started again, in milliseconds from now.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "millis")]
+    pub retry_in_ms: Option<Duration>,
+    /// How often it was started after the first time.
+    pub restarts: u32,
+    /// The last failure, also if it is well again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<FailureReport>,
+    /// The number of the process.
+    pub generation: Generation,
+    /// The process, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessStatus>,
 }
 
 /// The state of a plugin's process.

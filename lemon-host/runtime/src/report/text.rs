@@ -181,6 +181,7 @@ fn is_invisible(c: char) -> bool {
         | '\u{200b}'..='\u{200f}'       // zero width, left-to-right and right-to-left marks
         | '\u{2028}'..='\u{202e}'       // line separators, bidi embeddings and overrides
         | '\u{2060}'..='\u{206f}'       // joiner, operators, bidi isolates
+        | '\u{2800}'                    // Braille without dots
         | '\u{3164}' | '\u{ffa0}'       // Hangul fillers
         | '\u{fdd0}'..='\u{fdef}'       // no characters
         | '\u{fe00}'..='\u{fe0f}'       // variation selectors

@@ -17,7 +17,7 @@ use std::io::{Error, Write};
 
 use serde_json::Value;
 
-pub(crate) use self::references::References;
+pub(crate) use self::references::{References, fragment};
 use self::survey::{STEPS, Step, Survey, Target, overlap};
 use super::nullable;
 use crate::limits::Limits;
@@ -96,11 +96,15 @@ pub(crate) enum SchemaFault {
     },
 }
 
-/// Refuses a schema that could take too long, or too much stack, to compile or to apply.
+/// Parts of a schema, each with its pointer.
+type Parts<'a> = Vec<(String, &'a Value)>;
+
+/// Refuses a schema that could take too long, or too much stack, to compile or to apply. Gives the parts that only a
+/// reference makes schemas as well, with their pointers.
 ///
 /// # Errors
 /// The first [`SchemaFault`] that is found.
-pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Bounds, SchemaFault> {
+pub(super) fn check<'a>(schema: &'a Value, limits: &Limits) -> Result<(Bounds, Parts<'a>), SchemaFault> {
     // Depth first: everything else recurses.
     #[cfg(test)]
     CHECKS.set(CHECKS.get() + 1);
@@ -113,7 +117,7 @@ pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Bounds, SchemaFau
     let Expansion { nodes, cyclic } = survey.expand()?;
     let (in_place, chained) = survey.in_place_order(limits.schema_depth)?;
     survey.branching(&in_place, &cyclic)?;
-    Ok(Bounds { nodes, levels: nested + chained })
+    Ok((Bounds { nodes, levels: nested + chained }, survey.loose()))
 }
 
 /// Whether a value takes at most so many bytes as text.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use lemon_protocol::Tool;
+use rustc_hash::FxHashMap;
 use tokio::sync::OnceCell;
 
 use super::thread::Share;
@@ -68,7 +69,7 @@ pub(crate) struct SchemaCache {
 #[derive(Debug, Default)]
 struct Entries {
     /// By the address of the tool.
-    by_tool: HashMap<usize, Entry>,
+    by_tool: FxHashMap<usize, Entry>,
     shares: HashMap<ToolSource, Share>,
     uses: u64,
 }
@@ -83,19 +84,21 @@ struct Entry {
 impl SchemaCache {
     /// The compiled input schema of a source's tool; calls of one tool at the same time compile it once.
     pub(crate) async fn of(&self, tool: &Arc<Tool>, source: &ToolSource, limits: &Limits) -> Arc<Compiled> {
-        let cell = self.cell(tool, limits.compiled_schemas);
-        if let Some(compiled) = cell.get() {
-            return compiled.clone();
-        }
+        let cell = match self.look_up(tool, limits.compiled_schemas) {
+            Ok(compiled) => return compiled,
+            Err(cell) => cell,
+        };
         let compile = async || {
             let share = self.share(source);
             let schema = Schema::compile(&tool.input_schema, limits, Patterns::Ignore, &share).await;
             Arc::new(Compiled { schema, told: AtomicBool::new(false), share })
         };
-        cell.get_or_init(compile).await.clone()
+        // It is large and seldom needed, and every call would carry its size.
+        Box::pin(cell.get_or_init(compile)).await.clone()
     }
 
-    fn cell(&self, tool: &Arc<Tool>, most: usize) -> Arc<OnceCell<Arc<Compiled>>> {
+    /// The compiled schema of a tool, or where it will be.
+    fn look_up(&self, tool: &Arc<Tool>, most: usize) -> Result<Arc<Compiled>, Arc<OnceCell<Arc<Compiled>>>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = &mut *entries;
         entries.uses += 1;
@@ -103,7 +106,7 @@ impl SchemaCache {
         // A weak reference keeps the address from being given to another tool.
         if let Some(entry) = entries.by_tool.get_mut(&address) {
             entry.used = entries.uses;
-            return entry.compiled.clone();
+            return entry.compiled.get().cloned().ok_or_else(|| entry.compiled.clone());
         }
         entries.by_tool.retain(|_, entry| entry.tool.strong_count() > 0);
         while entries.by_tool.len() >= most.max(1) {
@@ -113,7 +116,7 @@ impl SchemaCache {
         let entry = Entry { tool: Arc::downgrade(tool), compiled: Arc::default(), used: entries.uses };
         let compiled = entry.compiled.clone();
         entries.by_tool.insert(address, entry);
-        compiled
+        Err(compiled)
     }
 
     fn share(&self, source: &ToolSource) -> Share {

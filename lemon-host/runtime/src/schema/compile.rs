@@ -12,9 +12,11 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 
 use super::bounds::{self, Bounds, SchemaFault};
+use super::dialect::{dialect, id_keyword};
 use super::guide::Guide;
 use super::instance::Instance;
 use super::nullable::Nullable;
+use super::outline::Outline;
 use super::walk::each_schema;
 use super::{Patterns, Schema};
 use crate::limits::Limits;
@@ -27,14 +29,24 @@ const TIERS: std::ops::RangeInclusive<u32> = 10..=20;
 /// The most patterns; further ones are ignored.
 const MOST_PATTERNS: usize = 4096;
 
+/// What is known of a schema that can be used.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(super) bounds: Bounds,
+    /// The pointers of the parts that only a reference makes schemas.
+    loose: Vec<String>,
+}
+
 /// Finds out whether a schema can be used at all, without compiling it: cheap enough for a long list.
 ///
 /// # Errors
 /// It could cost too much, or is no valid schema of its dialect.
-pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Bounds, SchemaFault> {
-    let bounds = bounds::check(schema, limits)?;
-    valid(schema)?;
-    Ok(bounds)
+pub(crate) fn check(schema: &Value, limits: &Limits) -> Result<Checked, SchemaFault> {
+    let (bounds, loose) = bounds::check(schema, limits)?;
+    let dialect = dialect(schema);
+    valid(schema, dialect)?;
+    let loose = loose.into_iter().map(|(pointer, part)| valid(part, dialect).map(|()| pointer));
+    Ok(Checked { bounds, loose: loose.collect::<Result<_, _>>()? })
 }
 
 /// Whether a schema is so small that it may be read where it is asked for. What nothing refers to counts as well.
@@ -43,8 +55,8 @@ pub(super) fn is_small(schema: &Value) -> bool {
     bounds::is_within(schema, BYTES) && !has_patterns(schema)
 }
 
-fn valid(schema: &Value) -> Result<(), SchemaFault> {
-    let fault = match dialect(schema) {
+fn valid(schema: &Value, dialect: Draft) -> Result<(), SchemaFault> {
+    let fault = match dialect {
         Draft::Draft4 => jsonschema::draft4::meta::validate(schema),
         Draft::Draft6 => jsonschema::draft6::meta::validate(schema),
         Draft::Draft7 => jsonschema::draft7::meta::validate(schema),
@@ -57,36 +69,22 @@ fn valid(schema: &Value) -> Result<(), SchemaFault> {
     })
 }
 
-/// The dialect that a schema names, else the newest one.
-fn dialect(schema: &Value) -> Draft {
-    let named = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
-    let named = named.split_once("://").map_or(named, |(_, rest)| rest).trim_end_matches(['#', '/']);
-    match named {
-        "json-schema.org/draft-04/schema" => Draft::Draft4,
-        "json-schema.org/draft-06/schema" => Draft::Draft6,
-        "json-schema.org/draft-07/schema" => Draft::Draft7,
-        "json-schema.org/draft/2019-09/schema" => Draft::Draft201909,
-        _ => Draft::Draft202012,
-    }
-}
-
-/// Compiles a schema whose bounds may be known already. Takes up to seconds for a hostile one, and a large stack.
+/// Compiles a schema that may have been checked already. Takes up to seconds for a hostile one, and a large stack.
 ///
 /// # Errors
 /// As [`check`], and when a pattern can't be used that may not be ignored.
 pub(super) fn compile(
     schema: &Value,
     limits: &Limits,
-    bounds: Option<Bounds>,
+    checked: Option<Checked>,
     patterns: Patterns,
     stopped: Option<&Arc<AtomicBool>>,
 ) -> Result<Schema, SchemaFault> {
-    let bounds = bounds.map_or_else(|| bounds::check(schema, limits), Ok)?;
-    valid(schema)?;
+    let Checked { bounds, loose } = checked.map_or_else(|| check(schema, limits), Ok)?;
     let draft = dialect(schema);
-    let guide = Guide::of(schema, draft);
+    let (guide, outline) = (Guide::of(schema, draft), Outline::of(schema));
     let mut schema = schema.clone();
-    let found = Found::of(&mut schema, stopped);
+    let found = Found::of(&mut schema, &loose, stopped);
     if let (Some(pattern), Patterns::Refuse) = (found.unusable().next(), patterns) {
         return Err(SchemaFault::Pattern { pattern: PluginText::new(pattern).capped(200).to_string() });
     }
@@ -94,8 +92,10 @@ pub(super) fn compile(
     let size = found.largest();
     let nullable = Nullable::of(&schema);
     let (mut patterns_a_name, mut cited_bytes) = (1, 0);
-    each_schema(&mut schema, &mut |members| {
+    each_schema(&mut schema, &loose, &mut |members| {
         members.remove("$schema");
+        // The root's, which nothing refers to and which need not be an address.
+        members.remove(id_keyword(draft));
         nullable.allow_null(members);
         if !ignored.is_empty() {
             found.take_from(members);
@@ -107,7 +107,7 @@ pub(super) fn compile(
     });
     let validator = build(draft, size, &schema)?;
     let pattern_bytes = if found.0.is_empty() { 0 } else { size };
-    Ok(Schema { validator, guide, bounds, pattern_bytes, patterns_a_name, cited_bytes, ignored })
+    Ok(Schema { validator, outline, guide, bounds, pattern_bytes, patterns_a_name, cited_bytes, ignored })
 }
 
 /// What a copy of a value takes in memory, roughly.
@@ -152,19 +152,21 @@ struct Found(BTreeMap<String, Option<usize>>);
 
 impl Found {
     /// Tries all patterns, as long as somebody waits.
-    fn of(schema: &mut Value, stopped: Option<&Arc<AtomicBool>>) -> Self {
+    fn of(schema: &mut Value, loose: &[String], stopped: Option<&Arc<AtomicBool>>) -> Self {
         let mut found = BTreeMap::new();
-        each_schema(schema, &mut |members| {
+        each_schema(schema, loose, &mut |members| {
             let named = members.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
             let all = members.get("pattern").and_then(Value::as_str).into_iter().chain(named.map(String::as_str));
             found.extend(all.map(|pattern| (pattern.to_owned(), None)));
         });
+        const MORE_THAN_A_PREFIX: &str = "(a+b+)+";
         let share = PATTERN_BYTES / found.len().max(1);
         for (pattern, size) in found.iter_mut().take(MOST_PATTERNS) {
             if stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed)) {
                 break;
             }
-            let alone = json!({ "pattern": pattern });
+            // A mere prefix is compiled if it stands beside a pattern that is more.
+            let alone = json!({ "pattern": pattern, "patternProperties": { pattern: true, MORE_THAN_A_PREFIX: true } });
             let mut sizes = TIERS.map(|tier| 1_usize << tier).filter(|size| *size <= share);
             *size = sizes.find(|size| build(Draft::Draft202012, *size, &alone).is_ok());
         }

@@ -8,6 +8,7 @@
 pub(crate) mod bounds;
 mod cache;
 mod compile;
+mod dialect;
 mod explain;
 pub(crate) mod guide;
 mod instance;
@@ -15,6 +16,7 @@ pub(crate) mod meter;
 mod misfit;
 mod nullable;
 pub(crate) mod number;
+mod outline;
 pub(crate) mod place;
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,7 @@ use self::guide::Guide;
 use self::instance::{Instance, Metered};
 pub(crate) use self::meter::Effort;
 use self::meter::{Meter, Rates, State};
+use self::outline::Outline;
 use self::thread::Share;
 use self::tree::Node;
 use self::violation::{Violation, Violations};
@@ -71,6 +74,7 @@ pub(crate) enum Patterns {
 #[derive(Debug)]
 pub(crate) struct Schema {
     validator: Validator<Instance>,
+    outline: Outline,
     guide: Guide,
     bounds: Bounds,
     /// The size of the largest pattern, in bytes; 0 if there is none.
@@ -101,11 +105,11 @@ impl Schema {
         const NODES: usize = 300;
         let mut known = None;
         if compile::is_small(schema) {
-            let bounds = bounds::check(schema, limits)?;
-            if bounds.nodes <= NODES {
-                return compile::compile(schema, limits, Some(bounds), patterns, None);
+            let checked = check(schema, limits)?;
+            if checked.bounds.nodes <= NODES {
+                return compile::compile(schema, limits, Some(checked), patterns, None);
             }
-            known = Some(bounds);
+            known = Some(checked);
         }
         let (schema, limits) = (schema.clone(), limits.clone());
         let work = move |stopped: &_| compile::compile(&schema, &limits, known, patterns, Some(stopped));
@@ -133,6 +137,12 @@ impl Schema {
     /// The shapes of what is valid.
     pub(crate) fn guide(&self) -> &Guide {
         &self.guide
+    }
+
+    /// Whether a text is plainly valid arguments of no more than so many values: canonical as it is, and with no key that
+    /// is not declared, or twice. If not, nothing is known of it.
+    pub(crate) fn plainly_takes(&self, text: &str, most_values: usize) -> bool {
+        self.outline.takes(text, most_values)
     }
 
     /// Whether a text may be checked where it is asked for: its values and their depth are few, and what text and

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::bounds::fragment;
+
 /// The keywords that may refuse `null`, beside `type` and `enum`; all others are about other values.
 const REFUSING: [&str; 9] = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const"];
 /// The levels that `null` beside these adds to a schema.
@@ -55,7 +57,10 @@ impl Nullable {
 
 /// Whether a reference leads through a keyword that [`Nullable`] would move.
 fn refers_into_alternatives(value: &Value) -> bool {
-    let leads_through = |text: &str| REFUSING.iter().any(|keyword| text.split('/').any(|step| step == *keyword));
+    let leads_through = |text: &str| {
+        let pointer = fragment(text).unwrap_or_default();
+        pointer.split('/').any(|step| REFUSING.contains(&step))
+    };
     match value {
         Value::Object(members) => members.iter().any(|(key, value)| match value {
             Value::String(text) if key == "$ref" => leads_through(text),

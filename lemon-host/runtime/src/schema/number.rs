@@ -70,6 +70,22 @@ impl JsonNumber for Number<'_> {
     }
 }
 
+/// How long the JSON number is that bytes begin with; none if they begin with none.
+pub(crate) fn number_length(bytes: &[u8]) -> Option<usize> {
+    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let some_digits = |from: usize| Some(digits(from)).filter(|count| *count > 0);
+    let mut at = usize::from(bytes.first() == Some(&b'-'));
+    at += if bytes.get(at) == Some(&b'0') { 1 } else { some_digits(at)? };
+    if bytes.get(at) == Some(&b'.') {
+        at += 1 + some_digits(at + 1)?;
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        at += some_digits(at)?;
+    }
+    Some(at)
+}
+
 fn float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }

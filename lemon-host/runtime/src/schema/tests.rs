@@ -64,3 +64,49 @@ async fn ignored_patterns_are_told_once_in_one_text() {
     assert!(told.ends_with(r#": "(?=0)", "(?=1)", "(?=2)", "(?=3)", "(?=4)", 3 more"#), "{told}");
     assert_eq!(compiled.untold_note(), None);
 }
+
+#[tokio::test]
+async fn what_passes_the_check_can_be_compiled() {
+    let limits = Limits::default();
+    let compiled = async |schema: &Value| Schema::compile(schema, &limits, Patterns::Ignore, &Share::default()).await;
+    let draft_4 = "http://json-schema.org/draft-04/schema#";
+    for odd in [
+        json!({ "$id": "no address {" }),
+        json!({ "$schema": draft_4, "id": "no address {" }),
+        referred_to(json!({ "type": "string" })),
+        // A pattern that is none, and one that takes more than the least room.
+        referred_to(json!({ "type": "string", "pattern": "+" })),
+        referred_to(json!({ "type": "string", "pattern": "(a|b|[c-z]{20}){100}" })),
+        // One that needs no room, but for the one beside it.
+        json!({ "patternProperties": { format!("^{}", "a".repeat(200)): true, "(a+b+)+": true } }),
+    ] {
+        assert!(check(&odd, &limits).is_ok() && compiled(&odd).await.is_ok(), "{odd}");
+    }
+    // A part that only a reference makes a schema.
+    let wrong = referred_to(json!({ "type": "thing" }));
+    let no_schema = json!({ "title": "x", "not": { "$ref": "#/title" } });
+    for bad in [wrong, no_schema] {
+        let fault = check(&bad, &limits).unwrap_err();
+        assert_eq!(compiled(&bad).await.err(), Some(fault), "{bad}");
+    }
+}
+
+/// A schema with a part that only a reference makes one.
+fn referred_to(part: Value) -> Value {
+    json!({ "components": { "a b": part }, "type": "object", "properties": { "p": { "$ref": "#/components/a%20b" } } })
+}
+
+#[tokio::test]
+async fn a_part_that_only_a_reference_makes_a_schema_is_read_like_any_other() {
+    let compiled = async |part| {
+        let schema = referred_to(part);
+        Schema::compile(&schema, &Limits::default(), Patterns::Ignore, &Share::default()).await.unwrap()
+    };
+    let malformed = compiled(json!({ "type": "string", "pattern": "+" })).await;
+    assert_eq!(malformed.ignored_patterns(), ["+"]);
+    let metered = compiled(json!({ "pattern": "^[a-z]{500}$" })).await;
+    assert!(metered.pattern_bytes > 0);
+    let nullable = compiled(json!({ "type": "string", "nullable": true })).await;
+    let takes = |text| nullable.is_valid(&Node::read(text).unwrap(), 2, Effort::AT_ONCE).unwrap();
+    assert!(takes(r#"{"p":null}"#) && !takes(r#"{"p":1}"#));
+}

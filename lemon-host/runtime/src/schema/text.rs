@@ -60,6 +60,13 @@ impl Canonical {
     }
 }
 
+impl Canonical {
+    /// The text alone.
+    pub(crate) fn into_text(self) -> String {
+        Box::<str>::from(self.text).into()
+    }
+}
+
 /// Goes through a text once. It may be anything: what is no JSON stays none.
 struct Scan {
     out: String,
@@ -118,21 +125,83 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// The end of the string that begins at a quote, past its other quote or at the end of the text.
-pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
+pub(crate) fn string_end(bytes: &[u8], start: usize) -> usize {
+    /// A longer string is worth the start of a search that looks at many bytes at once.
+    const SHORT: usize = 128;
     let mut at = start + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
+    while at < bytes.len() {
+        let near = bytes.len().min(at + SHORT);
+        at = special(&bytes[..near], at);
+        if at == near {
+            at += memchr::memchr2(b'"', b'\\', &bytes[near..]).unwrap_or(bytes.len() - near);
         }
-        at += 2;
+        match bytes.get(at) {
+            Some(b'"') => return at + 1,
+            Some(b'\\') => at += 2,
+            // A control character, which is for others to refuse.
+            _ => at += 1,
+        }
     }
     bytes.len()
+}
+
+/// The end of the string that begins at a quote, past its other quote, if it stands for what is written there: it has
+/// neither escapes nor control characters.
+pub(crate) fn plain_string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let end = special(bytes, start + 1);
+    (bytes.get(end) == Some(&b'"')).then_some(end + 1)
+}
+
+/// The next byte that does not stand for itself in a string: a quote, a backslash or a control character. If there is
+/// none, the end.
+fn special(bytes: &[u8], mut at: usize) -> usize {
+    /// Eight bytes are looked at together, in one number; each has its answer in its highest bit. Only the lowest of
+    /// several answers is sure.
+    const EACH: u64 = u64::MAX / 255;
+    let is_zero = |eight: u64| eight.wrapping_sub(EACH) & !eight;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let eight = u64::from_le_bytes(*eight);
+        let is_control = eight.wrapping_sub(EACH * u64::from(b' ')) & !eight;
+        let found = is_control | is_zero(eight ^ (EACH * u64::from(b'"'))) | is_zero(eight ^ (EACH * u64::from(b'\\')));
+        let found = found & (EACH << 7);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | ..b' ')).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn a_plain_string_ends_where_a_byte_by_byte_look_finds_its_end(text in "[a-zäé\\x7f\u{80}-\u{ff}]{0,20}[\"\\\\\n\\x1fa]{0,2}.{0,20}") {
+            let (text, bytes) = (format!("\"{text}"), format!("\"{text}").into_bytes());
+            let end = bytes[1..].iter().position(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).map(|at| at + 1);
+            let expected = end.filter(|at| bytes[*at] == b'"').map(|at| at + 1);
+            proptest::prop_assert_eq!(plain_string_end(&bytes, 0), expected, "{}", text);
+            if let Some(expected) = expected {
+                proptest::prop_assert_eq!(string_end(&bytes, 0), expected, "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_string_ends_at_its_quote_wherever_that_is_and_whatever_is_before_it() {
+        for length in (0..40).chain(120..140) {
+            for odd in ["", "\\\"", "\\\\", "\n", "\\u0022", "\u{1f}ä"] {
+                let string = format!("\"{}{odd}{}\"", "x".repeat(length), "y".repeat(length % 7));
+                assert_eq!(string_end(format!("{string},\"z\"").as_bytes(), 0), string.len(), "{string}");
+                let open = &string[..string.len() - 1];
+                assert_eq!(string_end(open.as_bytes(), 0), open.len(), "{open}");
+            }
+        }
+        assert_eq!(string_end(b"\"\\", 0), 2);
+    }
 
     #[test]
     fn values_are_counted_and_their_depth() {

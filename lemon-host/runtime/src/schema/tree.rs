@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::number::{Long, Number};
+use super::number::{Long, Number, number_length};
 use super::place::{Place, quoted};
 use super::text::{DEPTH, string_end};
 use super::violation::Violations;
@@ -62,8 +62,8 @@ impl<'a> Node<'a> {
         if reader.faults.is_empty() { Ok(node) } else { Err(reader.faults) }
     }
 
-    /// Reads what is known to be JSON if it is canonical as it is, not too deep and without any fault. Gives the number
-    /// of its values and their depth as well.
+    /// Reads any text if it is JSON in canonical form as it is, not too deep and without any fault. Gives the number of
+    /// its values and their depth as well.
     pub(crate) fn read_plain(text: &'a str) -> Option<(Self, usize, usize)> {
         let mut reader = Reader::of(text);
         let node = reader.value(&Place::ROOT);
@@ -110,7 +110,7 @@ impl Node<'_> {
     }
 }
 
-/// Reads what is known to be JSON: where it is not canonical, or too deep, reading ends.
+/// Reads canonical JSON. Reading ends where a text is not that, or too deep.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -126,8 +126,9 @@ impl<'a> Reader<'a> {
         Self { text, at: 0, faults: Violations::default(), is_plain: true, values: 0, depth: 0, deepest: 0 }
     }
 
+    /// The next byte; at the end one that begins nothing.
     fn peek(&self) -> u8 {
-        self.text.as_bytes().get(self.at).copied().unwrap_or(b'}')
+        self.text.as_bytes().get(self.at).copied().unwrap_or_default()
     }
 
     /// Ends the reading.
@@ -170,19 +171,30 @@ impl<'a> Reader<'a> {
             b'{' => Kind::Object(self.within(|reader| reader.object(place))),
             b'[' => Kind::Array(self.within(|reader| reader.array(place))),
             b'"' => Kind::String(self.string(place)),
-            first => {
-                let rest = &self.text.as_bytes()[self.at..];
-                let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-                self.at += rest.iter().take_while(is_part).count();
-                match first {
-                    b'n' => Kind::Null,
-                    b't' => Kind::Boolean(true),
-                    b'f' => Kind::Boolean(false),
-                    _ => Kind::Number(Long::of(&self.text[start..self.at]).map(Box::new)),
+            b'n' => self.word("null", Kind::Null),
+            b't' => self.word("true", Kind::Boolean(true)),
+            b'f' => self.word("false", Kind::Boolean(false)),
+            _ => match number_length(&self.text.as_bytes()[start..]) {
+                Some(length) => {
+                    self.at += length;
+                    Kind::Number(Long::of(&self.text[start..self.at]).map(Box::new))
                 }
-            }
+                None => {
+                    self.end();
+                    Kind::Null
+                }
+            },
         };
         Node { raw: &self.text[start..self.at], kind }
+    }
+
+    fn word(&mut self, word: &str, kind: Kind<'a>) -> Kind<'a> {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+        } else {
+            self.end();
+        }
+        kind
     }
 
     fn within<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
@@ -252,18 +264,15 @@ impl<'a> Reader<'a> {
     }
 
     fn string(&mut self, place: &Place<'_>) -> Cow<'a, str> {
-        /// Shorter strings are looked through byte by byte.
-        const SHORT: usize = 16;
         let start = self.at;
-        let inner = &self.text.as_bytes()[start + 1..];
-        let short = inner.iter().take(SHORT).position(|byte| matches!(byte, b'"' | b'\\'));
-        let first = short.or_else(|| Some(SHORT + memchr::memchr2(b'"', b'\\', inner.get(SHORT..)?)?));
-        if let Some(length) = first.filter(|at| inner[*at] == b'"') {
-            self.at = start + length + 2;
-            return Cow::Borrowed(&self.text[start + 1..=start + length]);
-        }
         self.at = string_end(self.text.as_bytes(), start);
         let raw = &self.text[start..self.at];
+        let inner = raw.get(1..raw.len() - 1).unwrap_or_default().as_bytes();
+        // No early exit, so that many bytes are compared at once.
+        let is_plain = inner.iter().fold(true, |is_plain, byte| is_plain & (*byte >= b' ') & (*byte != b'\\'));
+        if is_plain && raw.len() > 1 && raw.ends_with('"') {
+            return Cow::Borrowed(&self.text[start + 1..self.at - 1]);
+        }
         match serde_json::from_str(raw) {
             Ok(text) => Cow::Owned(text),
             Err(_) => {

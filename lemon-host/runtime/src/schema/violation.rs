@@ -15,7 +15,7 @@ const SUGGESTIONS: usize = 5;
 
 /// One thing that is wrong, safe to show. It never holds a given value, only keys and what the schema says: values may
 /// be secrets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Violation {
     /// Where, as a JSON pointer, in which characters that nobody sees are written `\\u{…}` and what is longer than 1,000
@@ -68,6 +68,12 @@ impl Violations {
     /// Adds one, for which nothing is made of its place if it is only counted: a place may be long, and there may be many.
     pub(crate) fn add(&mut self, place: &Place<'_>, what: impl fmt::Display) {
         if self.is_full() { self.more += 1 } else { self.list.push(Violation::at(place, what)) }
+    }
+
+    /// Changes what is said of each place.
+    pub(crate) fn reworded(mut self, reword: impl Fn(&str) -> String) -> Self {
+        self.list.iter_mut().for_each(|violation| violation.what = reword(&violation.what));
+        self
     }
 
     /// Whether further ones are only counted.

@@ -2,18 +2,28 @@
 
 use serde_json::{Map, Value};
 
-/// Lets each schema within a schema be changed, the inner ones first. Nests as deep as the schema, which is bounded by
-/// [`check`](super::bounds::check).
-pub(super) fn each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
+/// Lets each schema within a schema be changed, the inner ones first, and before these the parts that only a reference
+/// makes schemas, which are given by their pointers.
+pub(super) fn each_schema(schema: &mut Value, loose: &[String], change: &mut impl FnMut(&mut Map<String, Value>)) {
+    for pointer in loose {
+        if let Some(part) = schema.pointer_mut(pointer) {
+            each_within(part, change);
+        }
+    }
+    each_within(schema, change);
+}
+
+/// Nests as deep as the schema, which is bounded by [`check`](super::bounds::check).
+fn each_within(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(members) = schema else { return };
     for (keyword, value) in members.iter_mut() {
         match (keyword.as_str(), value) {
             (
                 "$defs" | "definitions" | "properties" | "patternProperties" | "dependentSchemas" | "dependencies",
                 Value::Object(named),
-            ) => named.values_mut().for_each(|schema| each_schema(schema, change)),
+            ) => named.values_mut().for_each(|schema| each_within(schema, change)),
             ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(|schema| each_schema(schema, change));
+                schemas.iter_mut().for_each(|schema| each_within(schema, change));
             }
             (
                 "not"
@@ -29,7 +39,7 @@ pub(super) fn each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<S
                 | "unevaluatedItems"
                 | "contains",
                 schema,
-            ) => each_schema(schema, change),
+            ) => each_within(schema, change),
             _ => {}
         }
     }

@@ -42,11 +42,27 @@ pub(super) struct InboundCalls {
     open: Mutex<HashMap<RequestId<'static>, CancellationToken>>,
     slots: Arc<Semaphore>,
     limit: usize,
+    bytes: Arc<Semaphore>,
+    byte_limit: u32,
+}
+
+/// The place of a request among those that are being worked on; others get it when this is dropped.
+pub(super) struct Slot {
+    _one: OwnedSemaphorePermit,
+    _bytes: OwnedSemaphorePermit,
 }
 
 impl InboundCalls {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { open: Mutex::default(), slots: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))), limit }
+    /// So many, and so many bytes of params together.
+    pub(super) fn new(limit: usize, bytes: usize) -> Self {
+        let byte_limit = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Self {
+            open: Mutex::default(),
+            slots: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+            limit,
+            bytes: Arc::new(Semaphore::new((byte_limit as usize).min(Semaphore::MAX_PERMITS))),
+            byte_limit,
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<RequestId<'static>, CancellationToken>> {
@@ -57,9 +73,17 @@ impl InboundCalls {
     pub(super) fn begin(
         &self,
         id: &RequestId<'static>,
-    ) -> Result<(CancellationToken, OwnedSemaphorePermit), ErrorObject> {
-        let Ok(slot) = self.slots.clone().try_acquire_owned() else {
+        bytes: usize,
+    ) -> Result<(CancellationToken, Slot), ErrorObject> {
+        let Ok(one) = self.slots.clone().try_acquire_owned() else {
             let message = format!("{} requests are under way (limits.inbound_requests)", self.limit);
+            return Err(ErrorObject::of(Kind::Busy, message));
+        };
+        // One that is larger than all may be together takes all there is.
+        let share = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.byte_limit);
+        let Ok(bytes) = self.bytes.clone().try_acquire_many_owned(share) else {
+            let limit = self.byte_limit;
+            let message = format!("with it more than {limit} bytes would be under way (limits.inbound_request_bytes)");
             return Err(ErrorObject::of(Kind::Busy, message));
         };
         let cancel = CancellationToken::new();
@@ -69,7 +93,7 @@ impl InboundCalls {
             return Err(ErrorObject { code: ErrorObject::INVALID_REQUEST, message, data: None });
         }
         open.insert(id.clone(), cancel.clone());
-        Ok((cancel, slot))
+        Ok((cancel, Slot { _one: one, _bytes: bytes }))
     }
 
     pub(super) fn end(&self, id: &RequestId<'static>) {

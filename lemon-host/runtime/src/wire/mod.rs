@@ -8,6 +8,7 @@
 //! ```
 
 mod inbound;
+mod input;
 mod noise;
 mod outbox;
 mod peer;

@@ -6,11 +6,13 @@
 //! failed, as it does not read.
 
 use std::collections::VecDeque;
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+
+use super::input::Input;
 
 /// The most that one write takes along; control messages wait for no more than that.
 const BATCH: usize = 256 * 1024;
@@ -38,7 +40,7 @@ impl Item {
         let mut bytes = Vec::with_capacity(SMALL);
         bytes.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         // Writing to a vector does not fail.
-        let _ = write!(bytes, "{id}");
+        let _ = serde_json::to_writer(&mut bytes, &id);
         bytes.extend_from_slice(br#","method":""#);
         bytes.extend_from_slice(method.as_bytes());
         bytes.extend_from_slice(br#"","params":"#);
@@ -196,13 +198,19 @@ impl Outbox {
     }
 
     /// The writer: runs until the end or until the pipe breaks, and drops the pipe.
-    pub(crate) async fn write_to(&self, mut pipe: impl AsyncWrite + Unpin) -> io::Result<()> {
+    pub(crate) async fn write_to(&self, mut pipe: impl Input) -> io::Result<()> {
         let mut batch = Vec::new();
         let mut buffer = Vec::new();
         loop {
             let notified = self.filled.notified();
             match self.take(&mut batch) {
-                Some(0) => notified.await,
+                Some(0) => tokio::select! {
+                    () = notified => {}
+                    () = pipe.broken() => {
+                        self.close();
+                        return Err(io::ErrorKind::BrokenPipe.into());
+                    }
+                },
                 None => return pipe.shutdown().await,
                 Some(bytes) => {
                     let written = write_batch(&mut pipe, &mut batch, &mut buffer).await;
@@ -282,6 +290,16 @@ mod tests {
         Item::new(text.to_owned())
     }
 
+    /// All that is written until the end.
+    async fn written(outbox: &Outbox) -> Vec<u8> {
+        let (pipe, mut reader) = tokio::io::duplex(64);
+        let mut written = Vec::new();
+        let (writing, reading) = tokio::join!(outbox.write_to(pipe), reader.read_to_end(&mut written));
+        writing.unwrap();
+        reading.unwrap();
+        written
+    }
+
     #[tokio::test]
     async fn control_overtakes_data_and_all_goes_out_before_the_end() {
         let outbox = Outbox::new(100, 200);
@@ -290,9 +308,7 @@ mod tests {
         outbox.push_control(item("first\n")).unwrap();
         outbox.finish();
         assert_eq!(outbox.push_data(item("late\n")), Err(Refused::Closed));
-        let mut written = Vec::new();
-        outbox.write_to(&mut written).await.unwrap();
-        assert_eq!(String::from_utf8(written).unwrap(), "first\none\ntwo\n");
+        assert_eq!(written(&outbox).await, b"first\none\ntwo\n");
         assert_eq!(outbox.waiting(), 0);
     }
 
@@ -304,9 +320,7 @@ mod tests {
         assert!(outbox.revoke(7));
         assert!(!outbox.revoke(7));
         outbox.finish();
-        let mut written = Vec::new();
-        outbox.write_to(&mut written).await.unwrap();
-        assert_eq!(written, b"eight\n");
+        assert_eq!(written(&outbox).await, b"eight\n");
     }
 
     #[tokio::test]
@@ -343,8 +357,6 @@ mod tests {
             outbox.push_data(Item::request(n, "m", |params| params.extend_from_slice(&big))).unwrap();
         }
         outbox.finish();
-        let mut written = Vec::new();
-        outbox.write_to(&mut written).await.unwrap();
-        assert!(written == expected);
+        assert!(written(&outbox).await == expected);
     }
 }

@@ -12,17 +12,18 @@ use lemon_process::Control;
 use lemon_protocol::{CancelledParams, ErrorObject, Kind, RequestId, method};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::io::AsyncRead;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::inbound::{Inbound, InboundCalls};
+use super::input::Input;
 use super::noise::{Noise, NoiseReport};
 use super::outbox::{Item, Outbox, Refused};
-use super::pending::{CallContext, CallScope, GivenUp, Opening, Outcome, Overdue, Pending};
+use super::pending::{CallContext, CallScope, GivenUp, Opening, Outcome, Overdue, Pending, Ticket};
 use super::trace::{Direction, Tracer};
 use crate::error::CallError;
 use crate::limits::{Limits, Timeouts};
@@ -137,7 +138,7 @@ impl Peer {
     /// Starts the tasks. They end with [`close`](Self::close).
     pub(crate) fn start(
         options: PeerOptions,
-        stdin: impl AsyncWrite + Unpin + Send + 'static,
+        stdin: impl Input,
         stdout: impl AsyncRead + Unpin + Send + 'static,
     ) -> Self {
         let limits = options.limits.clone();
@@ -146,7 +147,7 @@ impl Peer {
             pending: Pending::default(),
             noise: Noise::new(limits.noise_lines, options.timeouts.noise_window_ms.get()),
             calls: Arc::new(Semaphore::new(limits.calls.min(Semaphore::MAX_PERMITS))),
-            inbound: InboundCalls::new(limits.inbound_requests),
+            inbound: InboundCalls::new(limits.inbound_requests, limits.inbound_request_bytes),
             stage: AtomicU8::new(Stage::Handshake as u8),
             is_lemon: AtomicBool::new(true),
             raised: AtomicU32::new(0),
@@ -244,41 +245,48 @@ impl Peer {
         self.0.calls.clone().acquire_owned().await.ok()
     }
 
-    /// Sends a request, whose params are written when its id is known, and waits for its outcome. When the caller goes away, the call is cancelled.
-    pub(crate) async fn call(
+    /// Sends a request, whose params are written when its id is known, and waits for its outcome. When the caller goes
+    /// away, the call is cancelled.
+    pub(crate) fn call(
         &self,
         method: &'static str,
         params: impl FnOnce(i64, &mut Vec<u8>),
         outgoing: Outgoing,
-    ) -> Outcome {
+    ) -> impl Future<Output = Outcome> {
+        // Not within the future, which every call would make larger by all of what it is opened with.
+        let opened = self.opened(method, outgoing);
+        async move {
+            let Opened { guard, mut outcome, cancel, control } = opened?;
+            let id = guard.id;
+            if !control && cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                self.cancel(id);
+            } else if control || self.0.outbox.has_room() {
+                self.send_request(id, method, params, control);
+            } else {
+                // A call that has its outcome before there is room is not sent at all.
+                tokio::select! {
+                    biased;
+                    outcome = &mut outcome => return guard.settled(outcome),
+                    () = cancelled(cancel.as_ref()) => self.cancel(id),
+                    () = self.0.outbox.room() => self.send_request(id, method, params, control),
+                }
+            }
+            tokio::select! {
+                biased;
+                outcome = &mut outcome => return guard.settled(outcome),
+                () = cancelled(cancel.as_ref()) => self.cancel(id),
+            }
+            guard.settled(outcome.await)
+        }
+    }
+
+    fn opened(&self, method: &'static str, outgoing: Outgoing) -> Result<Opened<'_>, CallError> {
         let Outgoing { total, deadline, idle, cancel, progress, permit, scope, control } = outgoing;
         self.check_open(control)?;
         let noise_before = self.0.noise.total();
         let opening = Opening { method, total, deadline, idle, progress, permit, scope, noise_before, control };
-        let mut ticket = self.0.pending.open(opening)?;
-        let id = ticket.id;
-        let guard = GiveUp { peer: self, id, armed: true };
-        // A call that has its outcome before there is room is not sent at all.
-        if !control && cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            self.cancel(id);
-        } else if !control && !self.0.outbox.has_room() {
-            tokio::select! {
-                biased;
-                outcome = &mut ticket.outcome => return guard.settled(outcome),
-                () = cancelled(cancel.as_ref()) => self.cancel(id),
-                () = self.0.outbox.room() => {}
-            }
-        }
-        if self.0.pending.is_open(id) {
-            self.send_request(id, method, params, control);
-        }
-        tokio::select! {
-            biased;
-            outcome = &mut ticket.outcome => return guard.settled(outcome),
-            () = cancelled(cancel.as_ref()) => self.cancel(id),
-        }
-        let outcome = ticket.outcome.await;
-        guard.settled(outcome)
+        let Ticket { id, outcome } = self.0.pending.open(opening)?;
+        Ok(Opened { guard: GiveUp { peer: self, id, armed: true }, outcome, cancel, control })
     }
 
     fn send_request(&self, id: i64, method: &str, params: impl FnOnce(i64, &mut Vec<u8>), control: bool) {
@@ -481,10 +489,17 @@ impl Peer {
             if self.0.options.control.as_ref().is_some_and(|control| control.try_exited().is_some()) {
                 continue;
             }
-            for Overdue { id, method, after, idle, noise_before } in overdue {
+            for Overdue { id, method, after, idle, noise_before, sent } in overdue {
                 let dropped = self.0.noise.total() - noise_before;
                 let plugin = self.plugin().clone();
-                self.give_up(id, CallError::Timeout { callee: plugin.into(), method, after, idle, dropped }, "timeout");
+                let error = if sent {
+                    CallError::Timeout { callee: plugin.into(), method, after, idle, dropped }
+                } else {
+                    let waiting = self.0.outbox.waiting();
+                    let reason = format!("it has yet to read {waiting} bytes (limits.outbox_soft_bytes)");
+                    CallError::Unsent { plugin, after, reason }
+                };
+                self.give_up(id, error, "timeout");
             }
             if self.0.pending.abandoned() > 0 {
                 self.raise(PeerEvent::Abandoned);
@@ -501,6 +516,14 @@ async fn cancelled(cancel: Option<&CancellationToken>) {
     }
 }
 
+/// A call that has an id and may be sent.
+struct Opened<'a> {
+    guard: GiveUp<'a>,
+    outcome: oneshot::Receiver<Outcome>,
+    cancel: Option<CancellationToken>,
+    control: bool,
+}
+
 /// Cancels the call when its caller is dropped before the outcome.
 struct GiveUp<'a> {
     peer: &'a Peer,
@@ -509,7 +532,7 @@ struct GiveUp<'a> {
 }
 
 impl GiveUp<'_> {
-    fn settled(mut self, outcome: Result<Outcome, tokio::sync::oneshot::error::RecvError>) -> Outcome {
+    fn settled(mut self, outcome: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
         self.armed = false;
         // The sender is dropped without an outcome only when the whole peer is.
         outcome.unwrap_or_else(|_| Err(CallError::ShuttingDown { plugin: self.peer.plugin().clone() }))

@@ -60,7 +60,14 @@ fn pair(pipe: usize) -> (Peer, Other) {
 fn pair_with(pipe: usize, limits: Limits) -> (Peer, Other) {
     let (ours, theirs) = tokio::io::duplex(pipe);
     let (reader, writer) = tokio::io::split(ours);
-    let options = PeerOptions {
+    let peer = Peer::start(options(limits), writer, reader);
+    peer.open(true);
+    let (reader, writer) = tokio::io::split(theirs);
+    (peer, Other { lines: BufReader::new(reader).lines(), writer })
+}
+
+fn options(limits: Limits) -> PeerOptions {
+    PeerOptions {
         plugin: "other".parse().unwrap(),
         generation: Generation::default(),
         limits: Arc::new(limits),
@@ -69,11 +76,7 @@ fn pair_with(pipe: usize, limits: Limits) -> (Peer, Other) {
         tracer: None,
         redactor: Redactor::new(),
         control: None,
-    };
-    let peer = Peer::start(options, writer, reader);
-    peer.open(true);
-    let (reader, writer) = tokio::io::split(theirs);
-    (peer, Other { lines: BufReader::new(reader).lines(), writer })
+    }
 }
 
 fn call(peer: &Peer, params: impl Into<String>, outgoing: Outgoing) -> tokio::task::JoinHandle<Outcome> {
@@ -255,6 +258,18 @@ async fn the_end_settles_every_call_with_its_reason() {
     peer.close(CallError::Denied { reason: "the end".into() });
     assert_eq!(call.await.unwrap().unwrap_err().to_string(), "the call was refused: the end");
     assert_eq!(other.lines.next_line().await.unwrap(), None, "stdin is closed");
+}
+
+#[tokio::test]
+async fn a_side_that_closed_its_input_is_noticed_at_once() {
+    let (writer, theirs) = tokio::net::unix::pipe::pipe().unwrap();
+    let (reader, _stdout) = tokio::io::duplex(64);
+    let peer = Peer::start(options(Limits::default()), writer, reader);
+    peer.open(true);
+    drop(theirs);
+    // Without a word.
+    while peer.event().await != PeerEvent::StdinClosed {}
+    peer.close(CallError::Denied { reason: "the end".into() });
 }
 
 #[tokio::test]

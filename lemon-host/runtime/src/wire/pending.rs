@@ -107,6 +107,8 @@ pub(crate) struct Overdue {
     pub(crate) after: Duration,
     pub(crate) idle: bool,
     pub(crate) noise_before: u64,
+    /// Its message is in the outbox, or further.
+    pub(crate) sent: bool,
 }
 
 /// What became of a call that was to be given up.
@@ -186,11 +188,6 @@ impl Pending {
     /// Why there are no calls any more, at the end.
     pub(crate) fn closed(&self) -> Option<CallError> {
         self.state().closed.clone()
-    }
-
-    /// Whether a call has no outcome yet.
-    pub(crate) fn is_open(&self, id: i64) -> bool {
-        self.state().open.contains_key(&id)
     }
 
     /// The calls that have no outcome yet, those about the process left out.
@@ -362,6 +359,7 @@ impl State {
                 after: after.unwrap_or_default(),
                 idle,
                 noise_before: entry.opening.noise_before,
+                sent: entry.sent,
             };
             overdue.push((at, call));
         }

@@ -179,7 +179,7 @@ impl Peer {
         };
         let begun = match refusal {
             Some(refusal) => Err(refusal),
-            None => self.0.inbound.begin(&id),
+            None => self.0.inbound.begin(&id, params.map_or(0, |params| params.get().len())),
         };
         let (cancel, slot) = match begun {
             Ok(begun) => begun,

@@ -31,6 +31,26 @@ pub struct TraceLine<'a> {
 }
 
 /// Takes the lines of a trace. It is called on the wire's own tasks and must not block.
+///
+/// ```
+/// use std::sync::{Mutex, PoisonError};
+///
+/// use lemon_host::{Direction, Host, TraceLine, TraceSink};
+///
+/// /// Keeps all that was said.
+/// #[derive(Default)]
+/// struct Record(Mutex<Vec<String>>);
+///
+/// impl TraceSink for Record {
+///     fn line(&self, line: &TraceLine<'_>) {
+///         let arrow = if line.direction == Direction::ToPlugin { "->" } else { "<-" };
+///         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+///         lines.push(format!("{arrow} {} {}", line.plugin, line.text));
+///     }
+/// }
+///
+/// let builder = Host::builder().trace(Record::default());
+/// ```
 pub trait TraceSink: Send + Sync {
     /// One message.
     fn line(&self, line: &TraceLine<'_>);

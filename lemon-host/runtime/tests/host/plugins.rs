@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::zoo::{fault, text, zoo};
+use crate::zoo::{text, zoo};
 use lemon_host::{
-    Approval, Approver, CallError, CallRequest, Class, EnvValue, Host, PluginSpec, ProcessEnd, SessionOptions,
-    StateKind,
+    Approval, Approver, CallError, CallRequest, Class, EnvValue, Host, Millis, PluginSpec, SessionOptions, StateKind,
+    Timeouts,
 };
 use serde_json::{Value, json};
 
@@ -40,22 +40,6 @@ async fn the_plugin_knows_the_session_and_follows_its_state() {
 }
 
 #[tokio::test]
-async fn a_plugin_for_one_session_gets_a_process_for_each() {
-    let host = Host::builder().plugin(zoo("single", "single-session")).start();
-    host.settled().await;
-    let (one, two) = (host.session(SessionOptions::default()), host.session(SessionOptions::default()));
-    let pid = |text: String| serde_json::from_str::<Value>(&text).unwrap()["pid"].as_u64().unwrap();
-    let first = pid(text(one.call("pids", "{}").await));
-    let second = pid(text(two.call("pids", "{}").await));
-    assert_ne!(first, second);
-    assert_eq!(first, pid(text(one.call("pids", "{}").await)));
-    two.close().await;
-    assert!(!crate::zoo::is_alive(u32::try_from(second).unwrap()));
-    host.shutdown().await;
-    assert!(!crate::zoo::is_alive(u32::try_from(first).unwrap()));
-}
-
-#[tokio::test]
 async fn a_process_acts_in_its_own_session_even_in_the_background() {
     let host = Host::builder().plugin(zoo("single", "single-session")).start();
     host.settled().await;
@@ -68,23 +52,18 @@ async fn a_process_acts_in_its_own_session_even_in_the_background() {
         let told = text(session.call("whose", "{}").await);
         assert!(told.contains(&format!("{:?}", session.id())), "{} is told {told}", session.id());
     }
-    assert_eq!(host.status().plugins[0].session_processes.len(), 1);
+    let others = || host.status().plugins.remove(0).session_processes;
+    let [other] = &others()[..] else { panic!("{:?}", others()) };
+    assert_eq!((other.session.as_str(), other.state, other.error.as_deref()), ("second", StateKind::Ready, None));
+    let pid = other.process.as_ref().unwrap().pid;
+    crate::zoo::kill(pid);
+    crate::zoo::until(|| others()[0].state == StateKind::Backoff).await;
+    assert!(others()[0].error.as_ref().unwrap().contains("SIGKILL"), "{:?}", others());
+    assert_eq!(host.status().plugins[0].state, StateKind::Ready, "the process of the first session is another one");
     two.close().await;
+    assert!(others().is_empty());
     let error = two.call("echo", "{}").await.unwrap_err();
     assert!(matches!(error, CallError::SessionOver { .. }), "{error}");
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn an_exclusive_plugin_serves_one_session_after_the_other() {
-    let host = Host::builder().plugin(zoo("only", "exclusive-single")).start();
-    host.settled().await;
-    let (one, two) = (host.session(SessionOptions::default()), host.session(SessionOptions::default()));
-    let first = text(one.call("pids", "{}").await);
-    let error = two.call("pids", "{}").await.unwrap_err().to_string();
-    assert!(error.contains("exclusive"), "{error}");
-    one.close().await;
-    assert_ne!(text(two.call("pids", "{}").await), first);
     host.shutdown().await;
 }
 
@@ -115,6 +94,28 @@ async fn all_processes_of_a_plugin_end_side_by_side() {
     assert_eq!(host.status().plugins[0].session_processes.len(), 2);
     // One after the other they would take a dozen seconds.
     crate::zoo::within(Duration::from_secs(10), host.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_leaves_no_process_of_a_session_that_is_just_being_closed() {
+    let mut timeouts = Timeouts::default();
+    // Longer than anyone waits: only a kill ends it in time.
+    timeouts.eof_ms = Millis::new(3_600_000);
+    let host = Host::builder().plugin(zoo("stubborn", "stubborn-single")).timeouts(timeouts).start();
+    host.settled().await;
+    let sessions = [host.session(SessionOptions::default()), host.session(SessionOptions::default())];
+    for session in &sessions {
+        session.call("echo", r#"{"text":"x"}"#).await.unwrap();
+    }
+    let others = || host.status().plugins.remove(0).session_processes;
+    let pid = others()[0].process.as_ref().unwrap().pid;
+    let mut closing = Box::pin(sessions[1].close());
+    assert!(futures_util::poll!(&mut closing).is_pending());
+    // Its caller does not wait for the end either.
+    drop(closing);
+    crate::zoo::until(|| others().iter().all(|other| other.state == StateKind::Stopping)).await;
+    crate::zoo::within(crate::zoo::PATIENCE, host.kill_all()).await;
+    assert!(!crate::zoo::is_alive(pid));
 }
 
 #[tokio::test]
@@ -193,67 +194,12 @@ async fn a_plugin_calls_another_ones_tool_only_if_that_is_approved() {
 }
 
 #[tokio::test]
-async fn a_request_that_the_host_does_not_know_is_refused_by_the_standard_code() {
-    for (fault, tool) in [("unknown-reverse", "nonsense"), ("roots", "roots")] {
-        let host = Host::builder().plugin(zoo("asks", fault)).start();
-        host.settled().await;
-        let session = host.session(SessionOptions::default());
-        let told = text(session.call(tool, "{}").await);
-        assert!(told.contains("-32601"), "{fault}: {told}");
-        host.shutdown().await;
-    }
-}
-
-#[tokio::test]
-async fn a_late_answer_is_dropped_and_counted() {
-    let mut spec = zoo("late", "late");
-    spec.command.push("600".to_owned());
-    let host = Host::builder().plugin(spec).start();
-    host.settled().await;
-    let session = host.session(SessionOptions::default());
-    let call = session.call("echo", r#"{"text":"x"}"#).deadline(Duration::from_millis(200));
-    assert!(matches!(call.await, Err(CallError::Timeout { .. })));
-    let noise = || host.status().plugins[0].process.as_ref().unwrap().noise.clone();
-    crate::zoo::until(|| noise().counts.contains_key("late_answer")).await;
-    host.shutdown().await;
-}
-
-#[tokio::test]
 async fn a_host_that_is_dropped_ends_its_plugins() {
     let host = Host::builder().plugin(zoo("good", "none")).start();
     host.settled().await;
     let pid = host.status().plugins[0].process.as_ref().unwrap().pid;
     drop(host);
     crate::zoo::until(|| !crate::zoo::is_alive(pid)).await;
-}
-
-#[tokio::test]
-async fn a_request_that_names_no_open_parent_is_stale() {
-    let host = Host::builder().plugin(zoo("stale", "stale-parent")).approver(AllowAll).start();
-    host.settled().await;
-    let session = host.session(SessionOptions::default());
-    let refused = text(session.call("relay", r#"{"tool":"echo","arguments":{"text":"x"}}"#).await);
-    assert!(refused.contains("stale"), "{refused}");
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_cancelled_call_settles_at_once_and_the_plugin_goes_on() {
-    let host = Host::builder().plugin(zoo("good", "none")).start();
-    host.settled().await;
-    let session = host.session(SessionOptions::default());
-    let cancel = tokio_util::sync::CancellationToken::new();
-    let mut call = session.call("sleep", r#"{"seconds":60}"#).cancelled_by(cancel.clone());
-    let _progress = call.progress();
-    let call = tokio::spawn(call.into_future());
-    crate::zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().calls == 1).await;
-    cancel.cancel();
-    assert!(matches!(call.await.unwrap(), Err(CallError::Cancelled { .. })));
-    // lemon/settled frees the slot.
-    crate::zoo::until(|| host.status().plugins[0].process.as_ref().unwrap().lingering == 0).await;
-    assert_eq!(text(session.call("echo", r#"{"text":"on"}"#).await), "on");
-    assert_eq!(host.status().plugins[0].process.as_ref().unwrap().abandoned, 0);
-    host.shutdown().await;
 }
 
 #[tokio::test]
@@ -290,21 +236,6 @@ async fn a_deadline_names_the_plugin_and_the_time_and_progress_moves_only_the_id
     });
     call.await.unwrap();
     assert_eq!(notes.await.unwrap().len(), 3);
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_crash_in_a_call_is_told_with_its_status_and_stderr_and_the_plugin_comes_back() {
-    let host = Host::builder().plugin(zoo("fragile", "die-in-call")).plugin(zoo("good", "plain-mcp")).start();
-    host.settled().await;
-    let session = host.session(SessionOptions::default());
-    let tool = host.tools().into_iter().find(|tool| tool.source.to_string() == "plugin fragile").unwrap().name;
-    let error = session.call(tool, r#"{"text":"x"}"#).await.unwrap_err();
-    let CallError::Crashed { status: ProcessEnd::Exited(status), stderr, .. } = &error else { panic!("{error}") };
-    assert_eq!(status.to_string(), "exit status 7");
-    assert!(!stderr.raw().is_empty());
-    let plugin = || host.status().plugins.into_iter().find(|plugin| plugin.name.as_str() == "fragile").unwrap();
-    crate::zoo::until(|| plugin().state == StateKind::Ready && plugin().restarts == 1).await;
     host.shutdown().await;
 }
 
@@ -379,173 +310,4 @@ async fn a_plugins_environment_is_small_known_and_what_the_user_gave() {
     assert!(env["LEMON_COOKIE"].as_str().unwrap().len() >= 32);
     assert!(!env.keys().any(|key| key.starts_with("CARGO")), "{:?}", env.keys());
     host.shutdown().await;
-}
-
-#[tokio::test]
-async fn every_fault_at_the_start_has_its_own_message_while_the_others_start() {
-    let cases: &[(&str, &[&str])] = &[
-        ("exit-before-hello", &["ended during the handshake", "exit status 3", "stderr ends with"]),
-        ("exit-zero-before-hello", &["ended during the handshake", "exit status 0"]),
-        ("never-answers", &["did not finish the handshake (initialize) within 1.5 s"]),
-        ("bad-version", &["no protocol version in common", "host speaks 1.0"]),
-        ("answers-other-version", &["no protocol version in common", "9.9"]),
-        ("bad-mcp-version", &["speaks MCP revision"]),
-        ("initialize-error", &["answered the handshake (initialize) with an error"]),
-        ("config-refused", &["does not accept its configuration"]),
-        ("closes-stdout", &["closed its stdout"]),
-    ];
-    let mut builder = Host::builder().plugin(zoo("good", "none"));
-    for (fault, _) in cases {
-        let mut spec = zoo(fault, fault);
-        if *fault == "never-answers" {
-            spec.start_timeout = Some(Duration::from_millis(1500));
-        }
-        if *fault == "config-refused" {
-            spec.config = json!({"api_key": "k-123456"}).as_object().unwrap().clone();
-        }
-        builder = builder.plugin(spec);
-    }
-    builder = builder
-        .plugin(PluginSpec::new("missing".parse().unwrap(), Class::Extension, ["no-such-program-here"]))
-        .plugin(PluginSpec::new("plain".parse().unwrap(), Class::Extension, [&crate::zoo::root("README.md")]));
-    let host = builder.start();
-    host.settled().await;
-    let status = host.status();
-    let error = |name: &str| fault(&status, name).error.clone().unwrap_or_default();
-    for (name, parts) in cases {
-        for part in *parts {
-            assert!(error(name).contains(part), "{name}: {:?} lacks {part:?}", error(name));
-        }
-    }
-    assert!(error("missing").contains("no-such-program-here was not found"), "{}", error("missing"));
-    assert!(error("plain").contains("not executable"), "{}", error("plain"));
-    assert_eq!(fault(&status, "good").state, StateKind::Ready);
-    let session = host.session(SessionOptions::default());
-    assert_eq!(text(session.call("echo", r#"{"text":"fine"}"#).await), "fine");
-    crate::zoo::within(crate::zoo::PATIENCE, host.shutdown()).await;
-}
-
-#[tokio::test]
-async fn noise_is_dropped_counted_and_does_not_cost_a_call() {
-    for (name, kind) in [
-        ("banner", "not_json"),
-        ("stdout-noise", "not_json"),
-        ("twice", "extra_answer"),
-        ("unknown-id", "unknown_id"),
-        ("null-id-error", "null_id_error"),
-        ("crlf", "blank"),
-    ] {
-        let host = Host::builder().plugin(zoo("noisy", name)).start();
-        host.settled().await;
-        let session = host.session(SessionOptions::default());
-        assert_eq!(text(session.call("echo", r#"{"text":"ok"}"#).await), "ok", "{name}");
-        assert_eq!(text(session.call("echo", r#"{"text":"ok"}"#).await), "ok", "{name}");
-        let noise = host.status().plugins[0].process.as_ref().unwrap().noise.clone();
-        assert!(noise.counts.contains_key(kind), "{name}: {noise:?}");
-        host.shutdown().await;
-    }
-}
-
-#[tokio::test]
-async fn a_flood_of_noise_costs_the_plugin_its_process_and_nobody_else_anything() {
-    let host = Host::builder().plugin(zoo("flood", "noise-flood")).plugin(zoo("good", "plain-mcp")).start();
-    host.settled().await;
-    let session = host.session(SessionOptions::default());
-    let error = session.call("echo", r#"{"text":"x"}"#).await.unwrap_err().to_string();
-    assert!(error.contains("lines that are no message (limit 1000"), "{error}");
-    crate::zoo::until(|| fault(&host.status(), "flood").state == StateKind::Ready).await;
-    assert_eq!(fault(&host.status(), "good").restarts, 0);
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn an_answer_that_breaks_the_protocol_ends_its_call_at_once_with_the_reason() {
-    for (name, part) in [
-        ("string-id", "is the string"),
-        ("huge-line", "too large"),
-        ("endless-line", "too large"),
-        ("result-and-error", "more than one of"),
-        ("neither", "none of method, result and error"),
-        ("result-null", "not an object"),
-        ("wrong-result", "can't be read"),
-    ] {
-        let host = Host::builder().plugin(zoo("broken", name)).start();
-        host.settled().await;
-        let session = host.session(SessionOptions::default());
-        let call = session.call("echo", r#"{"text":"x"}"#).deadline(Duration::from_secs(20));
-        let error = call.await.unwrap_err().to_string();
-        assert!(error.contains(part), "{name}: {error}");
-        assert_eq!(host.status().plugins[0].state, StateKind::Ready, "{name}");
-        host.shutdown().await;
-    }
-}
-
-#[tokio::test]
-async fn split_and_escaped_messages_are_read_whole() {
-    for name in ["split-utf8", "two-writes", "escaped-method", "bom"] {
-        let host = Host::builder().plugin(zoo("odd", name)).start();
-        host.settled().await;
-        let session = host.session(SessionOptions::default());
-        assert!(text(session.call("echo", r#"{"text":"é漢🍋"}"#).await).contains("é漢🍋"), "{name}");
-        host.shutdown().await;
-    }
-}
-
-#[tokio::test]
-async fn lists_are_paged_and_never_endless_and_follow_changes() {
-    let host = Host::builder().plugin(zoo("pages", "paged")).start();
-    host.settled().await;
-    assert!(host.status().plugins[0].tools >= 5);
-    host.shutdown().await;
-
-    let host = Host::builder().plugin(zoo("loop", "page-loop")).start();
-    host.settled().await;
-    let plugin = &host.status().plugins[0];
-    assert_eq!(plugin.state, StateKind::Ready);
-    assert_eq!(plugin.process.as_ref().unwrap().noise.counts["page_loop"], 1);
-    host.shutdown().await;
-
-    let host = Host::builder().plugin(zoo("grows", "list-changes")).start();
-    host.settled().await;
-    let session = host.session(SessionOptions::default());
-    assert!(host.tools().iter().all(|tool| tool.name != "extra"));
-    session.call("echo", r#"{"text":"x"}"#).await.unwrap();
-    crate::zoo::until(|| host.tools().iter().any(|tool| tool.name == "extra")).await;
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_bad_tool_is_put_aside_and_does_not_spoil_the_list() {
-    for name in ["bad-tools", "hostile-schemas"] {
-        let host = Host::builder().plugin(zoo("bad", name)).start();
-        host.settled().await;
-        let plugin = host.status().plugins.remove(0);
-        assert_eq!(plugin.state, StateKind::Ready, "{name}: {:?}", plugin.error);
-        assert!(!plugin.quarantined.is_empty(), "{name}");
-        assert!(plugin.quarantined.iter().all(|tool| !tool.reason.raw().is_empty()));
-        let session = host.session(SessionOptions::default());
-        assert_eq!(text(session.call("echo", r#"{"text":"ok"}"#).await), "ok", "{name}");
-        host.shutdown().await;
-    }
-}
-
-#[tokio::test]
-async fn whatever_a_process_does_nothing_is_left_of_it() {
-    for name in ["ignore-eof-and-term", "grandchild", "grandchild-setsid", "grandchild-stubborn", "zombies"] {
-        let host = Host::builder().plugin(zoo("stubborn", name)).start();
-        host.settled().await;
-        assert_eq!(host.status().plugins[0].state, StateKind::Ready, "{:?}", host.status().plugins[0].error);
-        let pid = host.status().plugins[0].process.as_ref().unwrap().pid;
-        let mut left = vec![pid];
-        if name.starts_with("grandchild") {
-            let session = host.session(SessionOptions::default());
-            let told = text(session.call("grandchild", "{}").await);
-            left.extend(told.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u32>().ok()));
-            assert!(left.len() > 1, "{told}");
-        }
-        crate::zoo::within(crate::zoo::PATIENCE, host.shutdown()).await;
-        for pid in left {
-            assert!(!crate::zoo::is_alive(pid), "{name} left {pid}");
-        }
-    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::zoo::{PATIENCE, fault, text, until, within, zoo};
 use lemon_host::{
     Approval, Approver, CallError, CallRequest, Caller, Class, Event, EventSink, Gate, Host, HostTool, Progress,
-    SessionOptions, TextCap, ToolCall, ToolFilter, ToolRegistry, ToolResult, Verdict,
+    SessionOptions, TextCap, ToolAnnotations, ToolCall, ToolFilter, ToolRegistry, ToolResult, Verdict,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -334,6 +334,45 @@ async fn an_approver_that_panics_denies() {
     let host = Host::builder().builtin(tool("own", "ran")).approver(Broken).start();
     let error = session(&host).call("own", "{}").made_by(Caller::Model).await.unwrap_err();
     assert_eq!(error.to_string(), "the call was refused: whoever approves calls failed");
+}
+
+/// Allows what only reads, and notes what a tool says of itself.
+struct OnlyReaders(Notes);
+
+impl Approver for OnlyReaders {
+    fn approve<'a>(&'a self, request: CallRequest<'a>) -> Pin<Box<dyn Future<Output = Approval> + Send + 'a>> {
+        let description = request.description.map(|text| text.raw().to_owned());
+        self.0.add(format!("{}: {description:?} {:?}", request.tool, request.annotations.read_only_hint));
+        let reads = request.annotations.read_only_hint == Some(true);
+        Box::pin(std::future::ready(if reads { Approval::Allow } else { Approval::deny("it writes") }))
+    }
+}
+
+#[tokio::test]
+async fn an_approver_sees_what_a_tool_says_of_itself() {
+    let notes = Notes::default();
+    let reader = tool("look", "seen").annotations(ToolAnnotations::default().read_only(true));
+    let host = Host::builder()
+        .plugin(zoo("good", "none"))
+        .builtin(reader)
+        .builtin(tool("own", "ran"))
+        .approver(OnlyReaders(notes.clone()))
+        .start();
+    host.settled().await;
+    let called = async |tool: &str, arguments: &str| {
+        session(&host).call(tool, arguments).made_by(Caller::Model).await.map(|result| result.is_error())
+    };
+    assert!(!called("look", "{}").await.unwrap());
+    assert!(called("own", "{}").await.is_err());
+    assert!(called("echo", r#"{"text": "x"}"#).await.is_err());
+    assert_eq!(
+        notes.take(),
+        [r#"look: Some("seen") Some(true)"#, r#"own: Some("ran") None"#, r#"echo: Some("Returns the text.") None"#]
+    );
+    let listed = serde_json::to_value(host.tools()).unwrap();
+    assert_eq!(listed[0]["annotations"], json!({ "readOnlyHint": true }));
+    assert!(listed[1].get("annotations").is_none());
+    host.shutdown().await;
 }
 
 /// Waits for ever, and tells when it began to.

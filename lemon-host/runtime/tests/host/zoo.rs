@@ -33,6 +33,12 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
+/// Ends a process of a plugin's from outside.
+pub(crate) fn kill(pid: u32) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+}
+
 /// How long a test waits for what ought to come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 

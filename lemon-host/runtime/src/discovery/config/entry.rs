@@ -1,20 +1,29 @@
 //! One plugin's table in a config file.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use serde_json::Map;
+use serde_json::{Map, json};
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    ConfigWarning, Origin,
-    reading::{Key, Reading, Value, shown},
+    ConfigWarning, Origin, SettingValue,
+    layer::{self, Layer},
+    reading::{Key, Reading, Value, shown, shown_paths},
 };
 use crate::plugin::PluginName;
 
 /// The keys of an entry; the last is for MCP servers only.
-const KEYS: &[&str] =
-    &["command", "cwd", "env", "config", "enabled", "timeout_ms", "start_timeout_ms", "rlimits", "roots"];
-const LIMIT_KEYS: &[&str] = &["address_space_bytes", "open_files", "processes", "cpu_seconds"];
+pub(super) const KEYS: &[&str] =
+    &["command", "path", "cwd", "env", "config", "enabled", "timeout_ms", "start_timeout_ms", "rlimits", "roots"];
+/// Those that a project can't set. It has a folder for its extensions, and what is in there is trusted with its files; a
+/// name that it takes may be that of a plugin of the user's.
+pub(super) const USER_KEYS: &[&str] = &["path", "enabled"];
+pub(super) const LIMIT_KEYS: &[&str] = &["address_space_bytes", "open_files", "processes", "cpu_seconds"];
 
 /// How a plugin is started, as one table of a config file says.
 ///
@@ -22,9 +31,13 @@ const LIMIT_KEYS: &[&str] = &["address_space_bytes", "open_files", "processes", 
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PluginConfig {
-    /// The program and its arguments, for no shell; never empty, and neither is the program. A
-    /// relative program is one in PATH or, with a `/`, one from the folder that the plugin runs in.
+    /// The program and its arguments, for no shell. Empty beside a `path`, and for an extension whose table has neither:
+    /// then it sets up a plugin that is found in a folder. The program is never empty. One
+    /// without a `/` is looked for in PATH. One with a `/` is from `cwd` or, where the entry has
+    /// none, from the config file's folder, which then stands before it here; `~/` is the home folder.
     pub command: Vec<String>,
+    /// The folder of an extension, whose manifest says the command; `command` is empty then.
+    pub path: Option<PathBuf>,
     /// The folder that it runs in; the session's where the config names none.
     pub cwd: Option<PathBuf>,
     /// Variables beside those that every plugin gets.
@@ -92,6 +105,7 @@ impl fmt::Debug for PluginConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PluginConfig")
             .field("command", &self.command)
+            .field("path", &self.path)
             .field("cwd", &self.cwd)
             .field("env", &self.env)
             .field("config", &self.config.keys().collect::<Vec<_>>())
@@ -158,6 +172,7 @@ fn read(kind: Kind, name: &Key<'_>, value: &Value<'_>, reading: &mut Reading<'_>
     let table = reading.table(&path, value)?;
     let mut config = PluginConfig {
         command: Vec::new(),
+        path: None,
         cwd: None,
         env: BTreeMap::new(),
         config: Map::new(),
@@ -172,15 +187,90 @@ fn read(kind: Kind, name: &Key<'_>, value: &Value<'_>, reading: &mut Reading<'_>
     for (key, value) in table {
         whole &= config.take(kind, &path, key, value, reading).is_some();
     }
-    if !table.contains_key("command") {
-        let message = format!("[{}] has no `command`: an array with the program and its arguments", shown(&path));
-        reading.problem(name.span(), message);
+    // An extension may be in a folder of extensions, and this what the user has to say of it.
+    let may_be_found = kind == Kind::Plugin && reading.layer() == Layer::User && !table.contains_key("cwd");
+    let has_path = table.contains_key("path") && reading.layer() == Layer::User;
+    let wrong = match (table.contains_key("command"), has_path) {
+        (false, false) if reading.layer() == Layer::Project => {
+            Some("has no `command`: an array with the program and its arguments")
+        }
+        (false, false) if !may_be_found => {
+            Some("has no `command`: an array with the program and its arguments; nor a `path`: an extension's folder")
+        }
+        (true, true) => Some("has both `command` and `path`, the manifest of which says the command: keep one"),
+        _ => None,
+    };
+    if let Some(wrong) = wrong {
+        reading.problem(name.span(), format!("[{}] {wrong}", shown(&path)));
         whole = false;
+    }
+    // It runs where the project is, wherever in it somebody works: what was trusted is what is there.
+    if reading.layer() == Layer::Project && config.cwd.is_none() {
+        config.cwd = reading.project().map(Path::to_owned);
+    }
+    if let Some(program) = config.command.first_mut()
+        && let Some(path) = reading.program(program, config.cwd.is_none())
+    {
+        *program = path;
+    }
+    if whole {
+        for (key, value) in table {
+            config.note(kind, name.get_ref(), key, value, reading);
+        }
     }
     whole.then_some(config)
 }
 
 impl PluginConfig {
+    /// Notes what one key of a good entry sets.
+    fn note(&self, kind: Kind, name: &str, key: &Key<'_>, value: &Value<'_>, reading: &mut Reading<'_>) {
+        let mut tables: Vec<&str> = kind.table().split('.').chain([name]).collect();
+        let key_name = key.get_ref().as_ref();
+        let is_users = reading.layer() == Layer::Project && USER_KEYS.contains(&key_name);
+        if is_users || !kind.keys().contains(&key_name) {
+            return;
+        }
+        let members = value.get_ref().as_table().into_iter().flatten();
+        tables.push(key_name);
+        match key_name {
+            "env" => {
+                for (variable, _) in members {
+                    let value = match self.env.get(variable.get_ref().as_ref()) {
+                        Some(EnvValue::Literal(_)) => SettingValue::Hidden,
+                        Some(EnvValue::Secret(name)) => SettingValue::Plain(json!({ "secret": name })),
+                        None => continue,
+                    };
+                    reading.set(&tables, variable, value);
+                }
+            }
+            "config" => {
+                for (own, _) in members {
+                    if let Some(value) = self.config.get(own.get_ref().as_ref()) {
+                        reading.set(&tables, own, SettingValue::of_config(own.get_ref(), value));
+                    }
+                }
+            }
+            "rlimits" => {
+                for (limit, value) in members.filter(|(limit, _)| LIMIT_KEYS.contains(&limit.get_ref().as_ref())) {
+                    let value = reading.json(value).unwrap_or_default();
+                    reading.set(&tables, limit, SettingValue::Plain(value));
+                }
+            }
+            _ => {
+                tables.pop();
+                let path = |path: &Option<PathBuf>| shown_paths(path.as_slice())[0].clone();
+                let value = match key_name {
+                    "command" => self.command.as_slice().into(),
+                    "path" => path(&self.path),
+                    "cwd" => path(&self.cwd),
+                    "roots" => shown_paths(&self.roots),
+                    _ => reading.json(value).unwrap_or_default(),
+                };
+                reading.set(&tables, key, SettingValue::Plain(value));
+            }
+        }
+    }
+
     /// Takes one key over; `None` where its value is wrong.
     fn take(
         &mut self,
@@ -194,11 +284,19 @@ impl PluginConfig {
         let name = key.get_ref().as_ref();
         match name {
             "command" => self.command = command(value, reading)?,
+            _ if USER_KEYS.contains(&name) && !reading.is_users(path, key) => {}
+            "path" => self.path = Some(reading.folder(name, value)?),
             "cwd" => self.cwd = Some(reading.folder(name, value)?),
-            "env" => self.env = env(reading.table(name, value)?, reading)?,
+            "env" => self.env = env(path, reading.table(name, value)?, reading)?,
             "config" => {
                 let table = reading.table(name, value)?;
                 self.config = reading.object(table)?;
+                // A project can't ask for the user's secrets.
+                for (key, value) in table {
+                    if asks_for_secret(value) && !reading.is_users(&format!("{path}.config"), key) {
+                        self.config.remove(key.get_ref().as_ref());
+                    }
+                }
             }
             "enabled" => self.enabled = reading.boolean(name, value)?,
             "timeout_ms" => {
@@ -217,11 +315,11 @@ impl PluginConfig {
                 let folders: Vec<_> = folders.iter().map(|folder| reading.folder(name, folder)).collect();
                 self.roots = folders.into_iter().collect::<Option<_>>()?;
             }
-            "roots" => reading.warn(ConfigWarning::ServersOnly {
-                origin: reading.origin(key),
-                table: path.to_owned(),
-                key: name.to_owned(),
-            }),
+            "roots" => {
+                let (origin, column) = reading.place(key);
+                let (table, key) = (path.to_owned(), name.to_owned());
+                reading.warn(ConfigWarning::ServersOnly { origin, column, table, key });
+            }
             _ => reading.unknown(path, key, kind.keys()),
         }
         Some(())
@@ -245,10 +343,14 @@ fn command(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Vec<String>> 
     Some(words)
 }
 
-fn env(table: &DeTable<'_>, reading: &mut Reading<'_>) -> Option<BTreeMap<String, EnvValue>> {
+fn env(entry: &str, table: &DeTable<'_>, reading: &mut Reading<'_>) -> Option<BTreeMap<String, EnvValue>> {
     let mut variables = BTreeMap::new();
     let mut whole = true;
     for (key, value) in table {
+        let is_harmless = layer::is_harmless(key.get_ref()) && !value.get_ref().is_table();
+        if !is_harmless && !reading.is_users(&format!("{entry}.env"), key) {
+            continue;
+        }
         let name = key.get_ref().as_ref();
         let path = format!("env.{name}");
         if !is_variable(name) {
@@ -285,6 +387,17 @@ fn secret(path: &str, table: &DeTable<'_>, value: &Value<'_>, reading: &mut Read
             reading.problem(value.span(), message);
             None
         }
+    }
+}
+
+/// Whether a value of the settings is, or holds, `{ secret = … }`.
+fn asks_for_secret(value: &Value<'_>) -> bool {
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            table.len() == 1 && table.contains_key("secret") || table.iter().any(|(_, value)| asks_for_secret(value))
+        }
+        DeValue::Array(array) => array.iter().any(asks_for_secret),
+        _ => false,
     }
 }
 

@@ -126,6 +126,8 @@ pub enum ConfigWarning {
     UnknownKey {
         /// Where the key stands.
         origin: Origin,
+        /// The column in characters, from 1.
+        column: usize,
         /// The table that it stands in, such as `plugins.hello`; empty at the top of the file.
         table: String,
         /// The key.
@@ -133,10 +135,23 @@ pub enum ConfigWarning {
         /// The known key that it is most like.
         nearest: Option<&'static str>,
     },
+    /// A key that a project may not set.
+    UserOnly {
+        /// Where the key stands.
+        origin: Origin,
+        /// The column in characters, from 1.
+        column: usize,
+        /// The table that it stands in; empty at the top of the file.
+        table: String,
+        /// The key.
+        key: String,
+    },
     /// A key of MCP servers, in an extension's table.
     ServersOnly {
         /// Where the key stands.
         origin: Origin,
+        /// The column in characters, from 1.
+        column: usize,
         /// The table that it stands in.
         table: String,
         /// The key.
@@ -145,28 +160,52 @@ pub enum ConfigWarning {
 }
 
 impl ConfigWarning {
+    /// The column in characters, from 1.
+    pub fn column(&self) -> usize {
+        match self {
+            Self::UnknownKey { column, .. } | Self::ServersOnly { column, .. } | Self::UserOnly { column, .. } => {
+                *column
+            }
+        }
+    }
+
+    /// What is odd, without its place.
+    pub fn message(&self) -> String {
+        match self {
+            Self::UnknownKey { table, key, .. } => format!("unknown key {} is ignored", in_table(key, table)),
+            Self::UserOnly { table, key, .. } => {
+                format!("{} is ignored: only the user's own config can set it", in_table(key, table))
+            }
+            Self::ServersOnly { table, key, .. } => {
+                format!("{} is ignored: only [mcp.servers.NAME] has that key", in_table(key, table))
+            }
+        }
+    }
+
+    /// The known key that an unknown one is most like.
+    pub fn nearest(&self) -> Option<&'static str> {
+        match self {
+            Self::UnknownKey { nearest, .. } => *nearest,
+            _ => None,
+        }
+    }
+
     /// Where it stands.
     pub fn origin(&self) -> &Origin {
         match self {
-            Self::UnknownKey { origin, .. } | Self::ServersOnly { origin, .. } => origin,
+            Self::UnknownKey { origin, .. } | Self::ServersOnly { origin, .. } | Self::UserOnly { origin, .. } => {
+                origin
+            }
         }
     }
 }
 
 impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownKey { origin, table, key, nearest } => {
-                write!(f, "{origin}: unknown key {} is ignored", in_table(key, table))?;
-                match nearest {
-                    Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-                    None => Ok(()),
-                }
-            }
-            Self::ServersOnly { origin, table, key } => {
-                let key = in_table(key, table);
-                write!(f, "{origin}: {key} is ignored: only [mcp.servers.NAME] has that key")
-            }
+        write!(f, "{}: {}", self.origin(), self.message())?;
+        match self.nearest() {
+            Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+            None => Ok(()),
         }
     }
 }

@@ -11,7 +11,7 @@ use toml::{
     de::{DeArray, DeInteger, DeString, DeTable, DeValue},
 };
 
-use super::{ConfigProblem, ConfigWarning, Origin, folder_of, source::Source};
+use super::{ConfigProblem, ConfigWarning, Origin, Setting, folder_of, layer::Layer, source::Source};
 use crate::{catalog::nearest, report::PluginText};
 
 /// A key with its place.
@@ -27,17 +27,35 @@ pub(super) struct Reading<'a> {
     source: &'a Source<'a>,
     folder: PathBuf,
     home: Option<&'a Path>,
+    layer: Layer,
+    pub(super) settings: Vec<Setting>,
     problems: Vec<ConfigProblem>,
     warnings: Vec<ConfigWarning>,
 }
 
+/// What was noted in the end.
+pub(super) struct Noted {
+    pub(super) settings: Vec<Setting>,
+    pub(super) problems: Vec<ConfigProblem>,
+    pub(super) warnings: Vec<ConfigWarning>,
+}
+
 impl<'a> Reading<'a> {
-    pub(super) fn new(source: &'a Source<'a>, home: Option<&'a Path>) -> Self {
-        Self { source, folder: folder_of(source.path), home, problems: Vec::new(), warnings: Vec::new() }
+    pub(super) fn new(source: &'a Source<'a>, home: Option<&'a Path>, layer: Layer) -> Self {
+        let folder = folder_of(source.path);
+        Self { source, folder, home, layer, settings: Vec::new(), problems: Vec::new(), warnings: Vec::new() }
     }
 
-    pub(super) fn finish(self) -> (Vec<ConfigProblem>, Vec<ConfigWarning>) {
-        (self.problems, self.warnings)
+    pub(super) fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    pub(super) fn finish(self) -> Noted {
+        Noted { settings: self.settings, problems: self.problems, warnings: self.warnings }
+    }
+
+    pub(super) fn place(&self, key: &Key<'_>) -> (Origin, usize) {
+        (self.origin(key), self.source.column(key.span().start))
     }
 
     pub(super) fn origin(&self, key: &Key<'_>) -> Origin {
@@ -53,8 +71,10 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn unknown(&mut self, table: &str, key: &Key<'_>, known: &[&'static str]) {
+        let (origin, column) = self.place(key);
         self.warn(ConfigWarning::UnknownKey {
-            origin: self.origin(key),
+            origin,
+            column,
             table: table.to_owned(),
             key: key.get_ref().to_string(),
             nearest: nearest(key.get_ref(), known.iter().copied()),
@@ -144,7 +164,35 @@ impl<'a> Reading<'a> {
             (None, _) => self.folder.join(text),
         };
         // `..` stays: what it means depends on links.
-        Some(path.components().filter(|part| *part != Component::CurDir).collect())
+        let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+        if self.layer == Layer::Project && !self.is_in_project(&path) {
+            self.problem(value.span(), format!("`{}` of a project must be a folder within the project", shown(key)));
+            return None;
+        }
+        Some(path)
+    }
+
+    /// The project whose config file this is.
+    pub(super) fn project(&self) -> Option<&Path> {
+        self.folder.parent()
+    }
+
+    /// Whether a folder that exists lies in the project whose config file this is.
+    fn is_in_project(&self, path: &Path) -> bool {
+        let project = self.project().and_then(|project| project.canonicalize().ok());
+        path.canonicalize().is_ok_and(|path| project.is_some_and(|project| path.starts_with(project)))
+    }
+
+    /// The program that a path with a `/` names from the home folder or, if `here`, from the config file's folder: it
+    /// is the same one wherever the host works.
+    pub(super) fn program(&self, program: &str, here: bool) -> Option<String> {
+        let path = match (program.strip_prefix("~/"), self.home) {
+            (Some(tail), Some(home)) => home.join(tail.trim_start_matches('/')),
+            _ if here && program.contains('/') => self.folder.join(program),
+            _ => return None,
+        };
+        // What is not UTF-8 can't be said in an array of strings.
+        path.to_str().map(ToOwned::to_owned)
     }
 
     /// A table as a JSON object.
@@ -161,7 +209,7 @@ impl<'a> Reading<'a> {
         object
     }
 
-    fn json(&mut self, value: &Value<'_>) -> Option<serde_json::Value> {
+    pub(super) fn json(&mut self, value: &Value<'_>) -> Option<serde_json::Value> {
         Some(match value.get_ref() {
             DeValue::String(text) => text.as_ref().into(),
             DeValue::Boolean(boolean) => (*boolean).into(),
@@ -199,4 +247,9 @@ fn integer_of(integer: &DeInteger<'_>) -> Option<i64> {
 /// A key ready to be shown.
 pub(super) fn shown(key: &str) -> String {
     PluginText::from(key).capped(80).to_string()
+}
+
+/// Paths as a JSON array.
+pub(super) fn shown_paths(paths: &[PathBuf]) -> serde_json::Value {
+    paths.iter().map(|path| path.to_string_lossy()).collect()
 }

@@ -29,6 +29,12 @@ impl<'a> Source<'a> {
         Origin { file: self.path.to_owned(), line: self.line(at) }
     }
 
+    /// The column of a byte offset, in characters from 1.
+    pub(super) fn column(&self, at: usize) -> usize {
+        let start = self.lines[self.line(at) - 1];
+        1 + self.text[start..self.text.floor_char_boundary(at)].chars().count()
+    }
+
     /// Counts from 1.
     fn line(&self, at: usize) -> usize {
         self.lines.partition_point(|&start| start <= at)
@@ -43,7 +49,7 @@ impl<'a> Source<'a> {
         let line = self.line(start);
         let line_start = self.lines[line - 1];
         let written = self.text[line_start..].lines().next().unwrap_or_default();
-        let before = self.text[line_start..start].chars().count();
+        let before = self.column(start) - 1;
         let marked = self.text[start..end].lines().next().unwrap_or_default().chars().count();
         // As many characters as were written, so that the places stay.
         let source = &without_secrets(written);

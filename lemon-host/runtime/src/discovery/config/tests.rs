@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
-    Config::parse_at_home(text, Path::new("/etc/lemon/config.toml"), Some(Path::new("/home/me")))
+    Config::parse_layer(text, Path::new("/etc/lemon/config.toml"), Some(Path::new("/home/me")), Layer::User)
 }
 
 fn plugin(body: &str) -> PluginConfig {
@@ -92,9 +92,21 @@ fn folders_start_from_the_file_and_from_home() {
         let x = plugin(&format!("command = ['a']\ncwd = '{written}'"));
         assert_eq!(x.cwd.as_deref(), Some(Path::new(read)), "{written}");
     }
+    for (written, read) in [
+        ("['a']", "a"),
+        ("['./a', './b']", "/etc/lemon/./a"),
+        ("['bin/a']", "/etc/lemon/bin/a"),
+        ("['~/a']", "/home/me/a"),
+        ("['/a/b']", "/a/b"),
+    ] {
+        let x = plugin(&format!("command = {written}"));
+        assert_eq!(x.command[0], read, "without a folder of its own a program is from the file's");
+    }
+    let x = plugin("command = ['./a', './b']\ncwd = 'd'");
+    assert_eq!(x.command, ["./a", "./b"], "with one it is from that");
     assert_eq!(problem("cwd = '~you/a'"), "2:7: only `~/` is read as a home folder; write the whole path");
     assert_eq!(problem("cwd = ''"), "2:7: `cwd` must not be empty");
-    let no_home = Config::parse_at_home("plugins.x = {command = ['a'], cwd = '~'}", Path::new("/c"), None);
+    let no_home = Config::parse_layer("plugins.x = {command = ['a'], cwd = '~'}", Path::new("/c"), None, Layer::User);
     assert!(no_home.unwrap_err().to_string().contains("HOME is not set"));
 }
 
@@ -147,7 +159,11 @@ fn a_command_needs_a_program() {
         assert_eq!(problems(&text), ["2:11: `command` must begin with a program"]);
     }
     let missing = problems("[plugins.x]\ncwd = '/'");
-    assert_eq!(missing, ["1:10: [plugins.x] has no `command`: an array with the program and its arguments"]);
+    let either = "1:10: [plugins.x] has no `command`: an array with the program and its arguments; nor a `path`: an \
+                  extension's folder";
+    assert_eq!(missing, [either]);
+    assert!(problems("[plugins.x]\npath = '/'\ncommand = ['a']")[0].contains("has both `command` and `path`"));
+    assert!(problems("[plugins.x]\npath = 1")[0].contains("`path` must be a path in quotes"));
     assert!(
         problems("[plugins.x]\ncommand = ['a', 1]")[0]
             .contains("`command` must be an array of strings, not an integer")
@@ -326,4 +342,161 @@ fn a_literal_secret_is_not_shown_with_the_place() {
     let text = "[plugins.x]\ncommand = ['a']\nenv = { TOKEN = \"ghp_LiteralSecret123, X = \"1\" }";
     let error = parse(text).unwrap_err().to_string();
     assert!(!error.contains("LiteralSecret") && error.contains("TOKEN = \"***"), "{error}");
+}
+
+#[test]
+fn the_runtime_table_says_where_extensions_are() {
+    let config = parse(
+        "[runtime]\nextension_paths = ['~/a', 'b', '/c']\nextensions = { enabled = false, auto_load_default_paths = true }",
+    )
+    .unwrap();
+    let paths = ["/home/me/a", "/etc/lemon/b", "/c"].map(PathBuf::from).to_vec();
+    let runtime =
+        RuntimeConfig { extension_paths: Some(paths), enabled: Some(false), auto_load_default_paths: Some(true) };
+    assert_eq!(config.runtime, runtime);
+    assert_eq!(parse("").unwrap().runtime, RuntimeConfig::default());
+    let problems = problems("[runtime]\nextension_paths = ['', 1]\n[runtime.extensions]\nenabled = 'no'");
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    let odd = parse("[runtime]\nextension_path = []\n[runtime.extensions]\nenable = true").unwrap().warnings;
+    assert_eq!(
+        odd[0].to_string(),
+        "/etc/lemon/config.toml:2: unknown key `extension_path` in [runtime] is ignored; did you mean `extension_paths`?"
+    );
+    assert!(odd[1].to_string().ends_with("did you mean `enabled`?"));
+}
+
+#[test]
+fn each_key_that_counts_is_known_with_its_place_and_no_secret_is_shown() {
+    let text = "colour = 1\n[plugins.'a.b']\ncommand = ['x']\nenv = { A = 's3cret', B = { secret = 'N' } }\n\
+                roots = []\nconfig = { 'k y' = 1, token = 's3cret', deep = { api_key = ['s3cret'] }, max_tokens = 5 }\n\
+                rlimits.open_files = 9\n[limits]\ncalls = 3\n";
+    let settings = parse(text).unwrap().settings;
+    let told: Vec<_> =
+        settings.iter().map(|it| format!("{}:{} {} = {}", it.origin.line, it.column, it.key(), it.value)).collect();
+    assert_eq!(
+        told,
+        [
+            "3:1 plugins.\"a.b\".command = [\"x\"]",
+            "4:9 plugins.\"a.b\".env.A = \"[set]\"",
+            "4:23 plugins.\"a.b\".env.B = { secret = \"N\" }",
+            "6:12 plugins.\"a.b\".config.\"k y\" = 1",
+            "6:23 plugins.\"a.b\".config.token = \"[set]\"",
+            "6:41 plugins.\"a.b\".config.deep = \"[set]\"",
+            "6:74 plugins.\"a.b\".config.max_tokens = 5",
+            "7:9 plugins.\"a.b\".rlimits.open_files = 9",
+            "9:1 limits.calls = 3",
+        ]
+    );
+    assert!(!format!("{settings:?}").contains("s3cret"));
+    assert!(parse("[plugins.x]\ncommand = 1\ntimeout_ms = 5").is_err());
+}
+
+#[test]
+fn an_extension_without_a_command_sets_up_one_that_is_found_elsewhere() {
+    assert!(plugin("timeout_ms = 5").command.is_empty());
+    assert!(problems("[mcp.servers.x]\ncwd = '/'")[0].contains("has no `command`"));
+}
+
+mod project {
+    use super::*;
+
+    struct Project {
+        root: tempfile::TempDir,
+    }
+
+    impl Project {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir_all(root.path().join("p/.lemon")).unwrap();
+            fs::create_dir_all(root.path().join("p/src")).unwrap();
+            std::os::unix::fs::symlink("/", root.path().join("p/out")).unwrap();
+            Self { root }
+        }
+
+        fn parse(&self, text: &str) -> Result<Config, ConfigError> {
+            Config::parse_project(text, &self.root.path().join("p/.lemon/config.toml"))
+        }
+
+        /// What is told of a text that a project may not write.
+        fn refused(&self, text: &str) -> Vec<String> {
+            let told: Vec<_> = match self.parse(text) {
+                Ok(config) => config.warnings.iter().map(ToString::to_string).collect(),
+                Err(error) => error.problems().iter().map(|problem| problem.message.clone()).collect(),
+            };
+            let short = |line: &String| line.rsplit("config.toml:").next().unwrap().to_owned();
+            told.iter().map(short).collect()
+        }
+    }
+
+    #[test]
+    fn it_adds_plugins_and_hides_tools() {
+        let project = Project::new();
+        let config = project
+            .parse(
+                "[plugins.x]\ncommand = ['python3', 'x.py']\ncwd = '../src'\nenv = { LEVEL = '1' }\n\
+                 config = { a = 1 }\ntimeout_ms = 5\nstart_timeout_ms = 5\n\
+                 [plugins.x.rlimits]\nopen_files = 9\n\
+                 [mcp.servers.y]\ncommand = ['./y']\nroots = ['..']\n[tools]\ndisabled = ['z']\nenabled_only = ['*']",
+            )
+            .unwrap();
+        assert_eq!(config.warnings, []);
+        assert_eq!(config.plugins["x"].env["LEVEL"], EnvValue::Literal("1".to_owned()));
+        assert_eq!(config.plugins["x"].rlimits.open_files, Some(9));
+        assert_eq!(config.servers["y"].roots.len(), 1);
+    }
+
+    #[test]
+    fn what_is_the_users_is_ignored_and_told_with_its_line() {
+        let project = Project::new();
+        for (text, told) in [
+            ("[limits]\ncalls = 1", "1: `limits` is ignored: only the user's own config can set it"),
+            ("[timeouts]\ncall_ms = 0", "1: `timeouts` is ignored: only the user's own config can set it"),
+            (
+                "[plugins.x]\ncommand = ['a']\nenabled = false",
+                "3: `enabled` in [plugins.x] is ignored: only the user's own config can set it",
+            ),
+            (
+                "[plugins.x]\ncommand = ['a']\npath = '..'",
+                "3: `path` in [plugins.x] is ignored: only the user's own config can set it",
+            ),
+            ("[runtime]\nextension_paths = ['/']", "1: `runtime` is ignored: only the user's own config can set it"),
+        ] {
+            assert_eq!(project.refused(text), [told]);
+        }
+        assert_eq!(project.parse("[limits]\ncalls = 1").unwrap().limits, toml::Table::new());
+    }
+
+    #[test]
+    fn it_gives_its_plugins_neither_secrets_nor_variables_that_load_code() {
+        let project = Project::new();
+        for variable in
+            ["NODE_OPTIONS", "LD_PRELOAD", "ld_library_path", "PYTHONSTARTUP", "PATH", "LEMON_HOME", "BASH_ENV"]
+        {
+            let text = format!("[plugins.x]\ncommand = ['a']\nenv = {{ {variable} = 'x', OK = '1' }}");
+            let config = project.parse(&text).unwrap();
+            assert_eq!(config.plugins["x"].env.keys().collect::<Vec<_>>(), ["OK"], "{variable}");
+            assert_eq!(config.warnings.len(), 1);
+        }
+        let text = "[plugins.x]\ncommand = ['a']\nenv = { T = { secret = 'AWS_KEY' } }\n\
+                    config = { t = { secret = 'AWS_KEY' }, deep = [{ a = { secret = 'K' } }], ok = 1 }";
+        let config = project.parse(text).unwrap();
+        assert!(config.plugins["x"].env.is_empty());
+        assert_eq!(config.plugins["x"].config.keys().collect::<Vec<_>>(), ["ok"]);
+        assert_eq!(config.warnings.len(), 3);
+    }
+
+    #[test]
+    fn its_plugins_work_within_it() {
+        let project = Project::new();
+        for folder in ["/", "../..", "../out", "../nowhere", "~/"] {
+            for text in [
+                format!("[plugins.x]\ncommand = ['a']\ncwd = '{folder}'"),
+                format!("[mcp.servers.x]\ncommand = ['a']\nroots = ['{folder}']"),
+            ] {
+                let refused = project.refused(&text);
+                assert!(refused[0].contains("must be a folder within the project"), "{text}: {refused:?}");
+            }
+        }
+        assert!(project.refused("[plugins.x]\nconfig = { a = 1 }")[0].contains("has no `command`"));
+    }
 }

@@ -1,12 +1,12 @@
 //! Reads a schema into its targets and the references between them. Looks at each part once for each target that it is
 //! in, and stops early: nothing here follows a reference.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::references::References;
-use super::{NODES, SchemaFault};
+use super::references::{References, fragment};
+use super::{NODES, Parts, SchemaFault};
 use crate::schema::nullable;
 
 /// The most steps that the check itself takes; reached only by schemas that refer to overlapping parts of themselves.
@@ -70,6 +70,8 @@ pub(super) struct Target<'a> {
 pub(super) struct Survey<'a> {
     references: References<'a>,
     numbers: HashMap<*const Value, usize>,
+    /// The parts that stand where a schema stands.
+    placed: HashSet<*const Value>,
     pub(super) targets: Vec<Target<'a>>,
     steps: usize,
     /// How often what is being read is applied; see [`AGAIN`].
@@ -83,7 +85,8 @@ impl<'a> Survey<'a> {
     /// For a reference that is not followed, a part that has a meaning of its own, or too many nodes.
     pub(super) fn of(root: &'a Value) -> Result<Self, SchemaFault> {
         let references = References::of(root);
-        let mut survey = Self { references, numbers: HashMap::new(), targets: Vec::new(), steps: 0, times: 1 };
+        let (numbers, placed) = (HashMap::new(), HashSet::new());
+        let mut survey = Self { references, numbers, placed, targets: Vec::new(), steps: 0, times: 1 };
         survey.number(root);
         let mut next = 0;
         while let Some(target) = survey.targets.get(next) {
@@ -93,6 +96,16 @@ impl<'a> Survey<'a> {
             next += 1;
         }
         Ok(survey)
+    }
+
+    /// The parts that only a reference makes schemas, with their pointers: no other look at the whole takes them for that.
+    pub(super) fn loose(&self) -> Parts<'a> {
+        let edges = self.targets.iter().flat_map(|target| &target.edges);
+        let texts: BTreeMap<usize, &str> = edges.filter(|edge| edge.to > 0).map(|edge| (edge.to, edge.text)).collect();
+        let parts = texts.into_iter().map(|(to, text)| (text, self.targets[to].schema));
+        let loose = parts.filter(|(_, schema)| !self.placed.contains(&std::ptr::from_ref(*schema)));
+        // An anchor is only ever found where a schema stands.
+        loose.filter_map(|(text, schema)| Some((fragment(text)?.into_owned(), schema))).collect()
     }
 
     fn number(&mut self, schema: &'a Value) -> usize {
@@ -142,6 +155,7 @@ impl<'a> Survey<'a> {
                 ("$defs" | "definitions", Value::Object(named)) => {
                     // Nodes only where something refers to them, but read all the same.
                     for definition in named.values() {
+                        self.placed.insert(std::ptr::from_ref(definition));
                         self.number(definition);
                     }
                 }
@@ -206,6 +220,7 @@ impl<'a> Survey<'a> {
         way: &mut Vec<Step<'a>>,
         depth: usize,
     ) -> Result<(), SchemaFault> {
+        self.placed.insert(std::ptr::from_ref(schema));
         let length = way.len();
         way.extend(step);
         self.read(schema, found, way, depth)?;

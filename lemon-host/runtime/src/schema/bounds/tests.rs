@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::*;
 
 fn verdict(schema: Value) -> Result<usize, SchemaFault> {
-    check(&schema, &Limits::default()).map(|bounds| bounds.nodes)
+    check(&schema, &Limits::default()).map(|(bounds, _)| bounds.nodes)
 }
 
 /// A chain of definitions, each made from the reference to the next one.
@@ -143,12 +143,43 @@ fn references_are_followed_as_pointers_and_anchors() {
     for good in ["#", "#named", "#/$defs/a~1b~0c%25d%20e", "#/%24defs/two/1"] {
         assert!(refers(good).is_ok(), "{good}");
     }
-    for bad in ["#none", "#twice", "#/$defs/none", "#/$defs/a/b~c%25d e", "#/$defs/two/2", "#/$defs/two/01", "#/%ff"] {
+    for bad in [
+        "#none",
+        "#twice",
+        "#/$defs/none",
+        "#/$defs/a/b~c%25d e",
+        "#/$defs/two/2",
+        "#/$defs/two/01",
+        "#/%ff",
+        "#/$defs/two",
+    ] {
         assert_eq!(refers(bad), Err(SchemaFault::Missing { reference: bad.into() }));
     }
     for far in ["", "other.json", "https://example.com/s#/a", "file:///etc/passwd", "/$defs/x"] {
         assert_eq!(refers(far), Err(SchemaFault::External { reference: far.into() }));
     }
+}
+
+#[test]
+fn an_anchor_counts_where_the_dialect_looks_for_it_and_nowhere_else() {
+    let refers = |dialect: &str, place: &str, keyword: &str| {
+        let dialect = format!("https://json-schema.org/{dialect}/schema");
+        let named = json!({ "x": { keyword: "name" } });
+        verdict(json!({ "$schema": dialect, place: named, "properties": { "p": { "$ref": "#name" } } })).is_ok()
+    };
+    let newest = "draft/2020-12";
+    assert!(refers(newest, "$defs", "$anchor") && refers(newest, "$defs", "$dynamicAnchor"));
+    assert!(refers("draft/2019-09", "$defs", "$anchor") && !refers("draft/2019-09", "$defs", "$dynamicAnchor"));
+    assert!(!refers("draft-07", "definitions", "$anchor"));
+    for no_place in ["$(defs", "default", "dependencies", "x"] {
+        assert!(!refers(newest, no_place, "$anchor"), "{no_place}");
+    }
+    let tuple = |keyword| {
+        let dialect = format!("https://json-schema.org/{keyword}/schema");
+        let items = json!([{ "$anchor": "name" }]);
+        verdict(json!({ "$schema": dialect, "prefixItems": items, "not": { "$ref": "#name" } })).is_ok()
+    };
+    assert!(tuple(newest) && !tuple("draft/2019-09"));
 }
 
 #[test]
@@ -163,6 +194,9 @@ fn what_changes_the_meaning_of_references_is_refused() {
     assert_eq!(verdict(json!({ "$schema": draft_4, "not": { "id": "x" } })), embedded("id"));
     assert_eq!(verdict(json!({ "not": { "$schema": draft_4, "id": "x" } })), embedded("$schema"));
     assert!(verdict(json!({ "$schema": draft_4, "id": "http://example.com/x", "properties": { "id": {} } })).is_ok());
+    // It only looks like draft 4, and is read as the newest one.
+    let alike = "https://example.com/draft-04/schema";
+    assert_eq!(verdict(json!({ "$schema": alike, "not": { "$id": "https://example.com/x" } })), embedded("$id"));
     let through = json!({ "x": { "$id": "https://example.com/x", "y": true }, "not": { "$ref": "#/x/y" } });
     assert_eq!(verdict(through), embedded("$id"));
 }
