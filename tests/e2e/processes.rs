@@ -1,7 +1,9 @@
 //! Real processes and real signals: whatever ends `lemon`, nothing that it started is left.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
+use crate::published_servers::installed;
 use crate::support::{Lemon, finish, marked, root, run, until, zoo};
 
 /// A `lemon call` that does not end by itself, with a plugin that marks what it starts.
@@ -58,6 +60,45 @@ fn a_host_that_is_killed_leaves_nothing_behind() {
         running.host.wait().unwrap();
         until(&format!("{fault}: the end of {:?}", marked(&running.marker)), || running.processes() == 0);
         drop(running.lemon);
+    }
+}
+
+/// Starts its arguments as a child and passes its input on, but neither its input's end nor a signal; the child's input stays
+/// open as long as it lives.
+const WRAPPER: &str = "
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)
+for line in sys.stdin.buffer:
+    child.stdin.write(line)
+    child.stdin.flush()
+time.sleep(1000)
+";
+
+/// Neither the host's end nor the wrapper's tells the program behind it that it ought to go.
+#[test]
+fn a_host_that_is_killed_leaves_nothing_behind_a_wrapper_that_holds_stdin() {
+    let (zoo, npm) = (root("tests/misbehaving/misbehave.py"), installed("npm"));
+    let ours = format!("command = [\"python3\", \"-c\", {WRAPPER:?}, \"python3\", {zoo:?}, \"none\"]");
+    let npx = format!("command = [\"npx\", \"--no\", \"mcp-server-everything\"]\ncwd = {npm:?}");
+    for (entry, tool, arguments, processes) in [
+        (ours, "sleep", r#"{"seconds": 1000}"#, 2),
+        (npx, "trigger-long-running-operation", r#"{"duration": 1000, "steps": 1000}"#, 2),
+    ] {
+        let lemon = Lemon::new();
+        let marker = format!("LEMON_E2E={}", lemon.home.path().display());
+        let home = lemon.home.path();
+        let config = lemon.config(&format!("[plugins.wrapped]\n{entry}\nenv = {{ LEMON_E2E = {home:?} }}\n"));
+        let mut host = lemon.process();
+        host.arg("--config").arg(config).args(["-v", "call", tool, arguments]);
+        let mut host = host.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // The whole of it is there when it is ready.
+        let mut told = BufReader::new(host.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(told.any(|line| line.contains("wrapped: ready")));
+        assert!(marked(&marker).len() >= processes, "{:?}", marked(&marker));
+        host.kill().unwrap();
+        host.wait().unwrap();
+        until(&format!("the end of {:?}", marked(&marker)), || marked(&marker).is_empty());
     }
 }
 
@@ -190,6 +231,7 @@ fn a_secret_is_in_no_message_trace_log_or_list() {
         &["status", "--json"],
         &["-v", "--trace", "tools"],
         &["--trace", "-v", "call", "leak"],
+        &["call", "leak", "key=other"],
     ] {
         let mut command = lemon.command();
         let ran = run(command.env("E2E_SECRET", secret).arg("--config").arg(&config).args(arguments));
@@ -214,7 +256,9 @@ fn a_project_is_named_as_not_trusted_and_nothing_of_it_runs() {
     let ran = run(lemon.command().arg("-C").arg(&project).arg("status"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let all = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(all.contains("not trusted") && all.contains(".lemon/config.toml"), "{all}");
+    let line =
+        format!("the project {} is not trusted: its config is ignored", project.canonicalize().unwrap().display());
+    assert!(all.contains(&line), "{all}");
     assert!(!proof.exists());
 }
 

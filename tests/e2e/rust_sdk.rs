@@ -1,6 +1,7 @@
 //! Plugins made with the Rust SDK: under the command line, and under MCP clients that nobody here wrote.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -10,15 +11,27 @@ use serde_json::{Value, json};
 use crate::published_servers::installed;
 use crate::support::{Lemon, root, run};
 
-/// An example's program, built if need be, as `cargo test -p lemon` builds no other package's.
+/// An example's program, built if need be, as `cargo test -p lemon` builds no other package's. It is built as the program
+/// under test was, and is where cargo says.
 fn example(name: &str) -> String {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
+    static BUILT: OnceLock<HashMap<String, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        // The folder of a profile has its name, but for those of development.
+        let folder = Path::new(env!("CARGO_BIN_EXE_lemon")).parent().unwrap().file_name().unwrap().to_str().unwrap();
+        let profile = if folder == "debug" { "dev" } else { folder };
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(root(".")).args(["build", "-q", "-p", "hello-rust", "-p", "slow-rust"]).assert().success();
-        Path::new(env!("CARGO_BIN_EXE_lemon")).parent().unwrap().to_owned()
+        cargo.current_dir(root(".")).args(["build", "-q", "--profile", profile, "--message-format", "json"]);
+        let output = cargo.args(["-p", "hello-rust", "-p", "slow-rust"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let messages = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let messages = messages.map(|line| serde_json::from_slice::<Value>(line).unwrap());
+        let program = |message: Value| {
+            let executable = message["executable"].as_str()?.to_owned();
+            Some((message["target"]["name"].as_str()?.to_owned(), executable))
+        };
+        messages.filter_map(program).collect()
     });
-    folder.join(name).display().to_string()
+    built[name].clone()
 }
 
 #[test]
@@ -65,7 +78,7 @@ fn check(saw: &Value, version: &str) {
     assert_eq!(saw["version"], version, "{saw}");
     assert_eq!(saw["tools"], json!(["greet"]));
     assert_eq!(saw["greeting"], "Hello, Ann!");
-    assert_eq!(saw["wrong"], json!([true, "argument name: invalid type: integer `5`, expected a string"]));
+    assert_eq!(saw["wrong"], json!([true, "argument name: invalid type: integer, expected a string"]));
     assert_eq!(saw["unknown"], -32602);
     assert_eq!(saw["counted"], "1 2 3");
     assert_eq!(saw["progress"][0][2], "counted to 1");

@@ -10,24 +10,24 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  done; `status` is a report and ends so even if plugins have failed
-  1  the tool answered with an error
-  2  the command line, the arguments of a call or a config file are wrong
-  3  there is no such tool
-  4  a plugin failed: it did not start, crashed or broke the protocol
-  5  the call timed out
-  6  lemon itself failed, such as to write its output
-  129, 130, 143: ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM; a second signal
-     kills all plugins at once
+use crate::exit;
 
-Plugins come from --plugin, then --config FILE, then ~/.lemon/config.toml; the
-first of a name wins. LEMON_HOME names another folder than ~/.lemon.";
+fn after_help() -> String {
+    format!(
+        "\
+Exit codes:
+{}
+Plugins come from --plugin, then --config FILE, then ~/.lemon/config.toml, then
+the folders of `extension_paths`, ~/.lemon/agent/extensions, and the project's
+.lemon folder; the first of a name wins. LEMON_HOME names another folder than
+~/.lemon. `lemon config show` shows what is in force and where it comes from.",
+        exit::meanings()
+    )
+}
 
 /// Lists and calls the tools of plugins, which are programs in any language.
 #[derive(Debug, Parser)]
-#[command(name = "lemon", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "lemon", version, after_help = after_help(), max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -43,7 +43,8 @@ pub(crate) struct Global {
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 
-    /// Start this plugin: a script, a program, or a command with its arguments in quotes; NAME=… gives it a name
+    /// Start this plugin: a script, a program, a folder with a manifest, or a command with its arguments in quotes; NAME=…
+    /// gives it a name
     #[arg(long = "plugin", value_name = "PATH-OR-COMMAND")]
     pub(crate) plugins: Vec<OsString>,
 
@@ -76,11 +77,85 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Request {
     /// List the tools of all plugins
-    Tools(Tools),
+    Tools(With<Tools>),
     /// Call a tool and print its answer
-    Call(Call),
+    Call(With<Call>),
     /// Report on the plugins: their states, versions, processes, tools and errors
-    Status(Status),
+    Status(With<Status>),
+    /// Keep the plugins running and take commands, from a prompt or from stdin
+    Shell(With<Shell>),
+    /// What concerns one plugin
+    #[command(subcommand)]
+    Plugin(PluginRequest),
+    /// What is configured, and where it comes from
+    #[command(subcommand)]
+    Config(ConfigRequest),
+}
+
+/// A subcommand of `lemon config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigRequest {
+    /// Show every setting that is in force, and what says so
+    Show(With<ShowConfig>),
+    /// Check the config files, and all that they name, without starting anything
+    Check(With<CheckConfig>),
+}
+
+/// `lemon config show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It is TOML, with the place of each value in a comment: a file with its line, a
+variable, a flag, a manifest, or built-in. What says something else and does not
+count stands below. Values of `env`, and what may be a secret, are shown as
+\"[set]\". Nothing is started.")]
+pub(crate) struct ShowConfig {
+    /// Print one JSON object: files, project, settings, plugins, ignored, warnings
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `lemon config check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without FILE it checks the files that are read: the one of --config, the user's
+own, and that of a trusted project. It also tells whether each plugin's program
+is there, each secret set, and each `config` such as the manifest wants it.
+
+It ends with 0 if there are no errors, warnings aside, and with 2 otherwise.")]
+pub(crate) struct CheckConfig {
+    /// Check these files instead
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object: valid, files, findings
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A subcommand of `lemon plugin`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginRequest {
+    /// Show what a plugin has written to stderr, which is its log
+    Logs(With<Logs>),
+    /// List all plugins, also those that do not run, and why; starts nothing
+    List(With<List>),
+    /// Show what a plugin is that is not trusted, and trust it as it is now
+    Trust(With<Trust>),
+    /// Trust plugins no longer
+    Untrust(With<Untrust>),
+    /// Check manifests of extensions, without running anything
+    Validate(With<Validate>),
+    /// Show, set or ask for a plugin's own settings
+    Config(With<PluginConfig>),
+}
+
+/// A subcommand's own words, and the options that all have.
+#[derive(Debug, Args)]
+pub(crate) struct With<T: Args> {
+    #[command(flatten)]
+    pub(crate) own: T,
+    #[command(flatten)]
+    global: Global,
 }
 
 /// `lemon tools`.
@@ -90,19 +165,20 @@ pub(crate) struct Tools {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
+    /// Start every plugin and ask it, also one whose tools are known from its manifest or from when it last ran
+    #[arg(long)]
+    pub(crate) refresh: bool,
+
     /// Print one JSON object: tools, failed, conflicts, quarantined
     #[arg(long)]
     pub(crate) json: bool,
-
-    #[command(flatten)]
-    global: Global,
 }
 
 /// `lemon call`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Arguments are one JSON object, or words: key=value takes the type that the
-tool's schema gives the key; key:=JSON is JSON whatever the schema says.
+Arguments are one JSON object, or words: key=value is a string, from which the
+number, list or whatever else the tool's schema wants is made; key:=JSON is JSON.
 
 Examples:
   lemon call hello name=World
@@ -132,20 +208,159 @@ pub(crate) struct Call {
     /// Allow plugins to call tools of other plugins during this call; otherwise they are refused
     #[arg(long)]
     pub(crate) yes: bool,
-
-    #[command(flatten)]
-    global: Global,
 }
 
 /// `lemon status`.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// Report on these plugins only
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+
     /// Print one JSON object: status, config, warnings
     #[arg(long)]
     pub(crate) json: bool,
+}
 
-    #[command(flatten)]
-    global: Global,
+/// `lemon shell`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+In a terminal it has a prompt with history and completion (Tab). Otherwise it
+reads one command a line from stdin, without a prompt, and ends with the exit
+code of the first command that failed. `help` lists the commands.
+
+Examples:
+  lemon --plugin ./hello.py shell
+  printf 'call hello name=World\\nstatus hello\\n' | lemon --plugin ./hello.py shell")]
+pub(crate) struct Shell {}
+
+/// `lemon plugin logs`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The log outlives lemon and is the same whichever lemon started the plugin: its
+newest lines are in ~/.lemon/logs/NAME.log, older ones in NAME.log.1. What a
+terminal would obey is shown as an escape, such as \\u{1b}.")]
+pub(crate) struct Logs {
+    /// The plugin
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Go on with each new line, until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+
+    /// Show so many of the last lines, or `all` that are kept
+    #[arg(short = 'n', long, value_name = "LINES", default_value = "100", value_parser = lines)]
+    pub(crate) lines: usize,
+}
+
+/// `lemon plugin list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print one JSON object: plugins, ignored
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `lemon plugin trust`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Extensions in ~/.lemon/agent/extensions and in a project's .lemon/extensions run
+once they are trusted, and as long as they are what they were then: each file is
+bound by its hash, and a read-only copy is what runs. If its manifest has a
+`build`, that runs now, and at no other time. Without a name, all that is not
+trusted or has changed is gone through, the project included.
+
+In a terminal it asks. Elsewhere it shows what there is and ends with 7, unless
+--yes says that this was looked at.
+
+Examples:
+  lemon plugin trust hello
+  lemon plugin trust issues --yes --grant-env GITHUB_TOKEN
+  lemon plugin trust --project")]
+pub(crate) struct Trust {
+    /// Plugins, by name or path
+    #[arg(value_name = "NAME|PATH")]
+    pub(crate) names: Vec<String>,
+
+    /// Trust the project that is worked in: its config, and the extensions in its folder
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) project: bool,
+
+    /// Trust without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Give the plugin this variable of your environment, which its manifest asks for; several may be given with commas
+    #[arg(long, value_name = "VARIABLE", value_delimiter = ',')]
+    pub(crate) grant_env: Vec<String>,
+}
+
+/// `lemon plugin untrust`.
+#[derive(Debug, Args)]
+pub(crate) struct Untrust {
+    /// Plugins, by name or path
+    #[arg(value_name = "NAME|PATH", required_unless_present = "project")]
+    pub(crate) names: Vec<String>,
+
+    /// Trust the project that is worked in no longer, nor what is in its folder
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) project: bool,
+}
+
+/// `lemon plugin validate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A path is a manifest, a folder that has one (lemon_extension.json, extension.json
+or .lemon-extension.json), or a folder of such folders. All that is wrong is told
+at once, with its place, what was expected, and what to do.
+
+It ends with 0 if every manifest is valid, warnings aside, and with 2 otherwise.
+docs/manifest.md describes the fields, every kind of problem, and what --json
+prints.")]
+pub(crate) struct Validate {
+    /// Manifests, or folders with them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print one JSON object: valid, manifests
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `lemon plugin config`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without KEY=VALUE it asks for each setting that the plugin's manifest describes,
+if someone sits at a terminal, and otherwise shows what is set. KEY=VALUE is a
+string, from which the number, list or whatever else the schema wants is made;
+KEY:=JSON is JSON.
+
+Settings are written into ~/.lemon/config.toml, with its comments kept. The value
+of a setting that the schema marks as secret goes to ~/.lemon/secrets.toml, which
+only you can read, and is shown nowhere. A command line is seen by others on the
+same machine and kept in your shell's history: `KEY=-` reads the value from stdin.
+
+Examples:
+  lemon plugin config hello
+  lemon plugin config hello greeting=Hi retries:=3 --unset loud
+  lemon plugin config hello api_key=- < key.txt")]
+pub(crate) struct PluginConfig {
+    /// The plugin
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// Set these; `KEY=-` reads the value from stdin
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) values: Vec<String>,
+
+    /// Take this setting out
+    #[arg(long, value_name = "KEY")]
+    pub(crate) unset: Vec<String>,
+
+    /// Print one JSON object: name, file, settings, missing
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Reads the command line.
@@ -165,6 +380,15 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<(Global
         Request::Tools(tools) => &mut tools.global,
         Request::Call(call) => &mut call.global,
         Request::Status(status) => &mut status.global,
+        Request::Shell(shell) => &mut shell.global,
+        Request::Plugin(PluginRequest::Logs(logs)) => &mut logs.global,
+        Request::Plugin(PluginRequest::Validate(validate)) => &mut validate.global,
+        Request::Plugin(PluginRequest::List(list)) => &mut list.global,
+        Request::Plugin(PluginRequest::Trust(trust)) => &mut trust.global,
+        Request::Plugin(PluginRequest::Untrust(untrust)) => &mut untrust.global,
+        Request::Plugin(PluginRequest::Config(config)) => &mut config.global,
+        Request::Config(ConfigRequest::Show(show)) => &mut show.global,
+        Request::Config(ConfigRequest::Check(check)) => &mut check.global,
     });
     let global = cli.global.merge(after).map_err(|option| {
         let message = format!("the argument '{option}' cannot be used multiple times");
@@ -200,9 +424,18 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|_| "it must be a number of seconds, such as 30 or 0.5".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        Ok(_) => Err("it must be at least a nanosecond".to_owned()),
         Err(_) if seconds > 0.0 => Err("it is longer than can be counted; leave it out for the usual time".to_owned()),
-        Err(_) => Err("it must be more than 0 seconds".to_owned()),
+        _ => {
+            Err("it must be more than 0 seconds; `timeout_ms = 0` of a plugin in a config file means no limit"
+                .to_owned())
+        }
+    }
+}
+
+fn lines(text: &str) -> Result<usize, String> {
+    match text {
+        "all" => Ok(usize::MAX),
+        _ => text.parse().map_err(|_| "it must be a number of lines, or `all`".to_owned()),
     }
 }
 
@@ -224,7 +457,7 @@ mod tests {
         let (global, request) = parsed("lemon --plugin a -v tools --plugin b -v --trace x").unwrap();
         assert_eq!(global.plugins, ["a", "b"]);
         assert_eq!((global.verbose, global.trace), (2, true));
-        assert!(matches!(request, Request::Tools(tools) if tools.names == ["x"]));
+        assert!(matches!(request, Request::Tools(tools) if tools.own.names == ["x"]));
         let error = parsed("lemon -C a tools -C b").unwrap_err();
         assert!(error.to_string().contains("'-C <DIR>' cannot be used multiple times"));
     }
@@ -232,9 +465,9 @@ mod tests {
     #[test]
     fn a_lone_dash_and_values_with_dashes_are_arguments_of_the_call() {
         let (_, request) = parsed("lemon call x - --json").unwrap();
-        assert!(matches!(request, Request::Call(call) if call.arguments == ["-"] && call.json));
+        assert!(matches!(request, Request::Call(call) if call.own.arguments == ["-"] && call.own.json));
         let (_, request) = parsed("lemon call x a=-1 -- --b=2").unwrap();
-        assert!(matches!(request, Request::Call(call) if call.arguments == ["a=-1", "--b=2"]));
+        assert!(matches!(request, Request::Call(call) if call.own.arguments == ["a=-1", "--b=2"]));
     }
 
     #[test]

@@ -1,14 +1,22 @@
-//! Which plugins there are: from the flags, the file of `--config`, and the user's own file, in this order.
+//! Which plugins there are: from the flags, the file of `--config`, the user's own file, and the folders of extensions,
+//! in this order; last, what a trusted project adds.
 
-use std::collections::BTreeMap;
+mod entries;
+pub(crate) mod extensions;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lemon_host::{
-    Class, Config, ConfigError, Limits, PluginConfig, PluginName, PluginSpec, Provenance, Timeouts, ToolFilter,
-    parse_plugin_flag,
+    Class, Config, ConfigError, Limits, ManifestFile, ManifestProblem, PluginFlagError, PluginName, PluginSpec,
+    Provenance, Runtime, SecretsError, StoredSecrets, Surroundings, Timeouts, ToolFilter, parse_plugin_flag,
 };
 use serde::Serialize;
 
+pub(crate) use self::entries::Disabled;
+use self::entries::Entries;
+pub(crate) use self::entries::is_settings;
+pub(crate) use self::extensions::{Disk, NotRun, ProjectReport};
 use crate::args::Global;
 use crate::errors::{Failure, shown};
 use crate::exit::Exit;
@@ -23,10 +31,39 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) sources: Sources,
+    /// What the files say, those that win first.
+    pub(crate) layers: Vec<ReadFile>,
+    /// What counts of extensions, the environment included.
+    pub(crate) runtime: Runtime,
+    pub(crate) secrets: StoredSecrets,
     /// What is odd in the config files, a line each.
     pub(crate) warnings: Vec<String>,
     /// A folder from which no program is run by its bare name.
     pub(crate) untrusted: Option<PathBuf>,
+    /// What there is to trust.
+    pub(crate) disk: Disk,
+}
+
+impl Setup {
+    /// All plugins, those that are disabled included.
+    pub(crate) fn names(&self) -> Vec<PluginName> {
+        let disabled = self.sources.disabled.iter().map(|disabled| &disabled.name);
+        let names: BTreeSet<_> = self.specs.iter().map(|spec| &spec.name).chain(disabled).collect();
+        names.into_iter().cloned().collect()
+    }
+
+    /// The folder of the plugins' logs, if any are kept.
+    pub(crate) fn log_folder(&self) -> Option<PathBuf> {
+        Some(self.sources.home.as_ref()?.join("logs"))
+    }
+}
+
+/// A config file that counts.
+#[derive(Debug)]
+pub(crate) struct ReadFile {
+    /// Whose it is, as [`SourceFile`] has it.
+    pub(crate) from: &'static str,
+    pub(crate) config: Config,
 }
 
 /// Where the config was read from, for the report.
@@ -36,9 +73,10 @@ pub(crate) struct Sources {
     /// The folder of the user's config, logs and cache.
     pub(crate) home: Option<PathBuf>,
     pub(crate) files: Vec<SourceFile>,
-    /// The config of the project, which is not trusted: nothing of it was read.
-    pub(crate) untrusted_project: Option<PathBuf>,
+    pub(crate) project: Option<ProjectReport>,
     pub(crate) disabled: Vec<Disabled>,
+    #[serde(flatten)]
+    pub(crate) not_run: NotRun,
 }
 
 #[derive(Debug, Serialize)]
@@ -49,30 +87,30 @@ pub(crate) struct SourceFile {
     pub(crate) found: bool,
 }
 
-/// A plugin that is not started, as the config says so.
-#[derive(Debug, Serialize)]
-pub(crate) struct Disabled {
-    pub(crate) name: PluginName,
-    pub(crate) provenance: Provenance,
-    /// The entry with `enabled = false`.
-    pub(crate) by: Provenance,
+/// Why there is nothing to start.
+#[derive(Debug, Default)]
+pub(crate) struct Refused {
+    /// What was gathered all the same: the files that could be read, and what is odd in them.
+    pub(crate) setup: Box<Setup>,
+    /// What is wrong; at least one.
+    pub(crate) failures: Vec<Failure>,
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self { setup: Box::default(), failures: vec![failure] }
+    }
 }
 
 /// Gathers the plugins. Starts nothing.
 ///
 /// # Errors
 /// Everything that is wrong with the flags and the files, each as a failure of its own.
-pub(crate) fn gather(global: &Global) -> Result<Setup, Vec<Failure>> {
-    let cwd = working_folder(global).map_err(|failure| vec![failure])?;
+pub(crate) fn gather(global: &Global) -> Result<Setup, Refused> {
+    let cwd = working_folder(global)?;
     let mut failures = Vec::new();
     let mut setup = Setup { cwd, ..Setup::default() };
     let mut entries = Entries::default();
-    for text in &global.plugins {
-        match flag(text, &setup.cwd) {
-            Ok(spec) => entries.add(spec, true),
-            Err(failure) => failures.push(failure),
-        }
-    }
     setup.filter = setup.filter.disable(&global.disabled);
     if !global.enabled_only.is_empty() {
         setup.filter = setup.filter.enable_only(&global.enabled_only);
@@ -80,7 +118,7 @@ pub(crate) fn gather(global: &Global) -> Result<Setup, Vec<Failure>> {
     let mut configs = Vec::new();
     if let Some(file) = &global.config {
         setup.sources.files.push(SourceFile { path: file.clone(), from: "--config", found: true });
-        configs.push(Config::read(file));
+        configs.push(("--config", Config::read(file)));
     }
     setup.sources.home = lemon_home();
     let user_file = setup.sources.home.as_ref().map(|home| home.join("config.toml"));
@@ -89,18 +127,24 @@ pub(crate) fn gather(global: &Global) -> Result<Setup, Vec<Failure>> {
     if let Some(file) = user_file.filter(is_other) {
         let config = user_config(&file);
         setup.sources.files.push(SourceFile { path: file, from: "user", found: config.is_some() });
-        configs.extend(config);
+        configs.extend(config.map(|config| ("user", config)));
     }
     let (mut limits, mut timeouts) = (BTreeMap::new(), BTreeMap::new());
-    for config in configs {
+    let (mut runtimes, mut of_files) = (Vec::new(), Vec::new());
+    for (from, config) in configs {
         let config = match config {
             Ok(config) => config,
             Err(error) => {
                 failures.push(of_config(&error));
+                if let ConfigError::Invalid { partial: config, .. } = error {
+                    setup.warnings.extend(config.warnings.iter().map(ToString::to_string));
+                    setup.layers.push(ReadFile { from, config: *config });
+                }
                 continue;
             }
         };
         setup.warnings.extend(config.warnings.iter().map(ToString::to_string));
+        setup.layers.push(ReadFile { from, config: config.clone() });
         // The first file that sets a bound wins.
         for (key, value) in config.limits {
             limits.entry(key).or_insert(value);
@@ -109,51 +153,51 @@ pub(crate) fn gather(global: &Global) -> Result<Setup, Vec<Failure>> {
             timeouts.entry(key).or_insert(value);
         }
         setup.filter = setup.filter.and(config.tools);
-        entries.add_all(Class::Extension, config.plugins);
-        entries.add_all(Class::Mcp, config.servers);
+        runtimes.push(config.runtime);
+        of_files.push((config.plugins, config.servers));
+    }
+    let surroundings = Surroundings::of(&setup.cwd, user_home().as_deref(), setup.sources.home.as_deref());
+    let mut runtime = Runtime::of(runtimes.iter());
+    let told = runtime.overrule(&extensions::variables(), &setup.cwd, user_home().as_deref());
+    failures.extend(told.into_iter().map(|wrong| {
+        Failure::new(Exit::Usage, wrong).hint("set it to `true` or `false`, or take it out of the environment")
+    }));
+    entries.no_extensions = (!runtime.enabled).then_some(Provenance::Setting("[runtime.extensions] enabled = false"));
+    of_files.iter().for_each(|(plugins, _)| entries.note_settings(plugins));
+    for text in &global.plugins {
+        match flag(text, &setup.cwd) {
+            Ok(spec) => entries.add_named(spec),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    for (plugins, servers) in of_files {
+        entries.add_all(Class::Extension, plugins);
+        entries.add_all(Class::Mcp, servers);
+    }
+    extensions::add(&mut setup, &mut entries, &runtime, &surroundings, &mut failures);
+    setup.runtime = runtime;
+    match setup.sources.home.as_deref().map(StoredSecrets::read).transpose() {
+        Ok(secrets) => setup.secrets = secrets.unwrap_or_default(),
+        Err(error) => failures.push(of_secrets(&error)),
     }
     match (bounds(limits), bounds(timeouts)) {
         (Ok(limits), Ok(timeouts)) => (setup.limits, setup.timeouts) = (limits, timeouts),
         (Err(error), _) | (_, Err(error)) => failures.push(error),
     }
     if !failures.is_empty() {
-        return Err(failures);
+        return Err(Refused { setup: Box::new(setup), failures });
     }
     (setup.specs, setup.sources.disabled) = (entries.specs, entries.disabled);
-    let surroundings = Surroundings::of(&setup.cwd, setup.sources.home.as_deref());
-    setup.sources.untrusted_project = surroundings.project_config;
+    let manifests = setup.specs.iter().filter_map(|spec| spec.manifest.as_deref());
+    setup
+        .warnings
+        .extend(manifests.flat_map(|manifest| manifest.warnings.iter().map(|odd| of_manifest(manifest, odd))));
     setup.untrusted = surroundings.folder;
     Ok(setup)
 }
 
-/// The plugins in the order in which they win.
-#[derive(Default)]
-struct Entries {
-    specs: Vec<PluginSpec>,
-    disabled: Vec<Disabled>,
-}
-
-impl Entries {
-    fn add_all(&mut self, class: Class, entries: BTreeMap<PluginName, PluginConfig>) {
-        for (name, entry) in entries {
-            let enabled = entry.enabled;
-            self.add(PluginSpec::from_config(name, class, entry), enabled);
-        }
-    }
-
-    fn add(&mut self, spec: PluginSpec, enabled: bool) {
-        let is_taken = self.specs.iter().any(|winner| winner.name == spec.name);
-        let by = match self.disabled.iter().find(|earlier| earlier.name == spec.name) {
-            // An entry that switches a plugin off wins over later ones like any other.
-            Some(earlier) if !is_taken => earlier.by.clone(),
-            _ if enabled => return self.specs.push(spec),
-            _ => spec.provenance.clone(),
-        };
-        self.disabled.push(Disabled { name: spec.name, provenance: spec.provenance, by });
-    }
-}
-
-fn working_folder(global: &Global) -> Result<PathBuf, Failure> {
+/// The folder that is worked in, which `-C` may name.
+pub(crate) fn working_folder(global: &Global) -> Result<PathBuf, Failure> {
     if let Some(folder) = &global.directory {
         std::env::set_current_dir(folder).map_err(|error| {
             Failure::new(Exit::Usage, format!("can't work in {}", shown(&folder.to_string_lossy())))
@@ -167,22 +211,28 @@ fn working_folder(global: &Global) -> Result<PathBuf, Failure> {
 }
 
 fn flag(text: &std::ffi::OsStr, cwd: &Path) -> Result<PluginSpec, Failure> {
-    let failure = || {
-        let text = lemon_host::PluginText::new(text.to_string_lossy());
-        Failure::new(Exit::Usage, format!("`--plugin {}` names no plugin", text.capped(200)))
-    };
+    let shown = lemon_host::PluginText::new(text.to_string_lossy());
+    let failure = || Failure::new(Exit::Usage, format!("`--plugin {}` names no plugin", shown.capped(200)));
+    let unusable = || Failure::new(Exit::Usage, format!("`--plugin {}` can't be started", shown.capped(200)));
     let text = text.to_str().ok_or_else(|| failure().why("it is not UTF-8"))?;
     let command = parse_plugin_flag(text, cwd).map_err(|error| {
+        match &error {
+            PluginFlagError::Manifest(error) => {
+                return unusable()
+                    .why(error.to_string())
+                    .hint("correct it; `lemon plugin validate` tells warnings, too");
+            }
+            PluginFlagError::NotLoadable { .. } => return unusable().why(error.to_string()),
+            _ => {}
+        }
         let source = std::error::Error::source(&error).map_or_else(String::new, |source| format!(": {source}"));
-        let (message, source) = (
-            error.to_string(),
-            if matches!(error, lemon_host::PluginFlagError::Name(_)) { String::new() } else { source },
-        );
+        let (message, source) =
+            (error.to_string(), if matches!(error, PluginFlagError::Name(_)) { String::new() } else { source });
         failure()
             .why(format!("{message}{source}"))
-            .hint("it is a script, a program, or a command with its arguments in quotes")
+            .hint("it is a script, a program, a folder with a manifest, or a command with its arguments in quotes")
     })?;
-    Ok(PluginSpec::from_flag(command.name, command.argv))
+    Ok(PluginSpec::from_flag(command))
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {
@@ -196,7 +246,7 @@ fn user_config(file: &Path) -> Option<Result<Config, ConfigError>> {
     }
 }
 
-fn of_config(error: &ConfigError) -> Failure {
+pub(crate) fn of_config(error: &ConfigError) -> Failure {
     let problems = error.problems();
     if problems.is_empty() {
         let failure = Failure::new(Exit::Usage, error.to_string());
@@ -209,7 +259,27 @@ fn of_config(error: &ConfigError) -> Failure {
     let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let hint =
         if problems.len() == 1 { "correct it; nothing was started" } else { "correct them; nothing was started" };
-    Failure::new(Exit::Usage, format!("the config file {file} is wrong")).why(shown.join("\n")).hint(hint)
+    let failure = Failure::new(Exit::Usage, format!("the config file {file} is wrong"));
+    failure.why(shown.join("\n")).hint(hint).at(problems)
+}
+
+/// Why there are no secrets, or none can be written down.
+pub(crate) fn of_secrets(error: &SecretsError) -> Failure {
+    let failure = Failure::new(Exit::Usage, error.to_string());
+    match std::error::Error::source(error) {
+        Some(source) => failure.why(source.to_string()),
+        None => failure,
+    }
+}
+
+/// Something odd in a manifest, in a line.
+fn of_manifest(manifest: &ManifestFile, odd: &ManifestProblem) -> String {
+    let place = match (odd.line, odd.column) {
+        (Some(line), Some(column)) => format!(":{line}:{column}"),
+        _ => String::new(),
+    };
+    let hint = odd.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{}{place}: {}", shown(&manifest.path.to_string_lossy()), shown(&format!("{}{hint}", odd.message)))
 }
 
 fn bounds<T: serde::de::DeserializeOwned>(
@@ -230,73 +300,6 @@ pub(crate) fn lemon_home() -> Option<PathBuf> {
     Some(std::path::absolute(&home).unwrap_or(home))
 }
 
-fn user_home() -> Option<PathBuf> {
+pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute())
-}
-
-/// What the working folder lies in.
-#[derive(Debug, Default, PartialEq)]
-struct Surroundings {
-    /// The nearest `.lemon/config.toml`.
-    project_config: Option<PathBuf>,
-    /// The repository, else the project.
-    folder: Option<PathBuf>,
-}
-
-impl Surroundings {
-    /// Looks from the working folder up to the repository's root, but not as far as the user's home: what stands there
-    /// is the user's own, as well as the programs below it that PATH names.
-    fn of(cwd: &Path, lemon_home: Option<&Path>) -> Self {
-        Self::below(cwd, user_home().as_deref(), lemon_home)
-    }
-
-    fn below(cwd: &Path, home: Option<&Path>, lemon_home: Option<&Path>) -> Self {
-        let mut found = Self::default();
-        for folder in cwd.ancestors() {
-            if folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder)) {
-                break;
-            }
-            let own = folder.join(".lemon");
-            if found.project_config.is_none() && Some(&*own) != lemon_home {
-                let config = own.join("config.toml");
-                if config.symlink_metadata().is_ok() {
-                    found.project_config = Some(config);
-                }
-                if found.folder.is_none() && own.is_dir() {
-                    found.folder = Some(folder.to_owned());
-                }
-            }
-            if folder.join(".git").symlink_metadata().is_ok() {
-                found.folder = Some(folder.to_owned());
-                break;
-            }
-        }
-        found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn the_project_is_sought_up_to_the_repository_and_below_the_home() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
-        let (home, repo) = (root.join("home"), root.join("home/repo"));
-        let cwd = repo.join("a/b");
-        for folder in [home.join(".lemon"), repo.join(".git"), repo.join("a/.lemon"), cwd.clone()] {
-            fs::create_dir_all(folder).unwrap();
-        }
-        fs::write(home.join(".lemon/config.toml"), "").unwrap();
-        let look = |from: &Path| Surroundings::below(from, Some(&home), Some(&home.join(".lemon")));
-        assert_eq!(look(&cwd), Surroundings { project_config: None, folder: Some(repo.clone()) });
-        fs::write(repo.join("a/.lemon/config.toml"), "").unwrap();
-        assert_eq!(look(&cwd).project_config, Some(repo.join("a/.lemon/config.toml")));
-        assert_eq!(look(&home), Surroundings::default());
-        fs::remove_dir(repo.join(".git")).unwrap();
-        assert_eq!(look(&cwd).folder, Some(repo.join("a")));
-    }
 }

@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use anstyle::Style;
 use lemon_host::{
-    CallError, LookupError, PluginName, PluginStatus, PluginText, Provenance, SpawnError, StartError, StateKind,
+    CallError, ConfigProblem, LookupError, PluginName, PluginStatus, PluginText, Provenance, SpawnError, StartError,
+    StateKind, StoredSecrets,
 };
 
 use crate::exit::Exit;
@@ -14,14 +15,16 @@ use crate::table::indent;
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    what: String,
-    why: Option<String>,
-    hint: Option<String>,
+    pub(crate) what: String,
+    pub(crate) why: Option<String>,
+    pub(crate) hint: Option<String>,
+    /// The places in config files that it is about, if it is; `why` has them, too.
+    pub(crate) problems: Vec<ConfigProblem>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
-        Self { exit, what: what.into(), why: None, hint: None }
+        Self { exit, what: what.into(), why: None, hint: None, problems: Vec::new() }
     }
 
     /// Says why it happened.
@@ -32,6 +35,11 @@ impl Failure {
     /// Says what to do next.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Says which places in config files it is about.
+    pub(crate) fn at(self, problems: &[ConfigProblem]) -> Self {
+        Self { problems: problems.to_vec(), ..self }
     }
 
     /// Ends the program with another code.
@@ -106,7 +114,7 @@ pub(crate) fn of_call(error: &CallError, tool: &str, plugins: &[PluginStatus]) -
             } else {
                 failure
                     .why(format!("{status}; its stderr ends with:\n{}", stderr.block()))
-                    .hint(format!("its whole log is {}", log(plugin)))
+                    .hint(log(plugin))
             }
         }
         CallError::Answered { plugin, code, message, data, .. } => {
@@ -143,6 +151,30 @@ pub(crate) fn of_call(error: &CallError, tool: &str, plugins: &[PluginStatus]) -
             Failure::new(Exit::TimedOut, what).why(error.to_string()).hint("give it more time with `--timeout SECONDS`")
         }
         other => Failure::new(Exit::Plugin, "the call was not made").why(other.to_string()),
+    }
+}
+
+/// The plugin of that name.
+///
+/// # Errors
+/// There is none; the nearest name, or all that there are.
+pub(crate) fn known_plugin(name: &str, plugins: &[PluginStatus]) -> Result<PluginName, Failure> {
+    let names = plugins.iter().map(|plugin| &plugin.name);
+    if let Some(known) = names.clone().find(|known| known.as_str() == name) {
+        return Ok(known.clone());
+    }
+    Err(unknown_plugin(name, &names.map(PluginName::as_str).collect::<Vec<_>>()))
+}
+
+/// What is told of a name that no plugin has.
+pub(crate) fn unknown_plugin(name: &str, known: &[&str]) -> Failure {
+    const LISTED: usize = 20;
+    let failure = Failure::new(Exit::Usage, format!("there is no plugin named `{}`", PluginText::new(name).capped(80)));
+    match known.len() {
+        0 => failure.hint("there are no plugins"),
+        1 => failure.hint(format!("there is only {}", known.concat())),
+        2..=LISTED => failure.hint(format!("there are {}", known.join(", "))),
+        _ => failure.hint("`lemon status` lists them all"),
     }
 }
 
@@ -190,6 +222,9 @@ pub(crate) fn hint(status: &PluginStatus) -> Option<String> {
                 )
             }
             LookupError::NotInPath { .. } => format!("install the program, or give its whole path in {from}"),
+            LookupError::NotFound { .. } if status.manifest.is_some() => {
+                "if its manifest has `build`, run that by hand first: no session runs it".to_owned()
+            }
             LookupError::NotExecutable { path } => format!("run `chmod +x {}`", shown(&path.to_string_lossy())),
             _ => format!("correct the command in {from}"),
         },
@@ -206,14 +241,25 @@ pub(crate) fn hint(status: &PluginStatus) -> Option<String> {
             SpawnError::Os { .. } => return None,
             _ => format!("correct the command in {from}"),
         },
-        StartError::Secret { name, .. } => format!("set the environment variable `{}`", shown(name)),
+        StartError::Manifest(_) => "correct it; `lemon plugin validate` says more".to_owned(),
+        StartError::Variable { name: variable, .. } if matches!(status.provenance, Provenance::Found { .. }) => {
+            format!("`lemon plugin trust {name} --grant-env {variable}` gives it, if it is set where lemon runs")
+        }
+        StartError::Variable { name: variable, .. } => format!(
+            "give it with `env = {{ {variable} = {{ secret = \"{variable}\" }} }}` under [plugins.{name}] of a config file, \
+             beside `path`"
+        ),
+        StartError::Secret { name: secret, .. } => missing_secret(secret),
+        StartError::Exited { stderr, .. } if stderr.raw().contains("bad option: --experimental-strip-types") => {
+            "this Node can't run TypeScript: install 22.6 or newer, or compile the plugin to JavaScript".to_owned()
+        }
         StartError::Exited { stderr, .. } | StartError::Crashed { stderr, .. } => {
             let by_hand = format!(
                 "run it by hand to see more: `{}` (it gets your whole environment there, and here only what its `env` in a \
                  config file adds to PATH, HOME and the like)",
                 shown(&command(status))
             );
-            if stderr.raw().trim().is_empty() { by_hand } else { format!("{by_hand}; its log is {}", log(name)) }
+            if stderr.raw().trim().is_empty() { by_hand } else { format!("{by_hand}; {}", log(name)) }
         }
         StartError::Timeout { dropped: 0, .. } => {
             "see with `--trace` whether it answers (does it flush stdout after each line?); if it needs more time, set \
@@ -233,9 +279,27 @@ pub(crate) fn hint(status: &PluginStatus) -> Option<String> {
             "tell its author; `--trace` shows the messages".to_owned()
         }
         StartError::NotReading { .. } => "it hangs or is very busy; see with `--trace` what it was sent".to_owned(),
-        StartError::CircuitOpen { .. } => format!("its log is {}", log(name)),
+        StartError::CircuitOpen { .. } => log(name),
         _ => return None,
     })
+}
+
+/// What to do about a secret that is not there.
+pub(crate) fn missing_secret(secret: &str) -> String {
+    match secret.split_once('/') {
+        // Such a one is made by the command, and can't be a variable.
+        Some((plugin, key)) => format!("`lemon plugin config {} {}=…` sets it", shown(plugin), shown(key)),
+        None => format!(
+            "set the environment variable `{0}`, or write `{0} = \"…\"` into {1}",
+            shown(secret),
+            secrets_file()
+        ),
+    }
+}
+
+fn secrets_file() -> String {
+    let file = crate::config::lemon_home().map(|home| shown(&StoredSecrets::file(&home).to_string_lossy()));
+    file.map_or_else(|| "secrets.toml".to_owned(), |file| format!("{file}, which only you may be able to read"))
 }
 
 /// What brought a plugin in, for the middle of a sentence.
@@ -259,10 +323,11 @@ pub(crate) fn command(status: &PluginStatus) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// How to see more of what a plugin wrote.
 fn log(plugin: &PluginName) -> String {
     match crate::config::lemon_home() {
-        Some(home) => shown(&home.join("logs").join(format!("{plugin}.log")).to_string_lossy()),
-        None => "not kept, as HOME is not set".to_owned(),
+        Some(_) => format!("`lemon plugin logs {plugin}` shows its log"),
+        None => "its log is not kept, as HOME is not set".to_owned(),
     }
 }
 

@@ -15,11 +15,13 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use lemon_host::{PluginText, Redactor};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::errors::{Failure, safe};
 use crate::exit::Exit;
+use crate::screen::Screen;
 
 /// How many bytes may wait to be written to stderr.
 const QUEUE: usize = 16 * 1024 * 1024;
@@ -41,12 +43,22 @@ struct Inner {
     /// Whether stderr can show a line that is rewritten.
     shows_progress: bool,
     colors: ColorChoice,
+    screen: Arc<Screen>,
+}
+
+/// Whether somebody still reads stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    There,
+    Gone,
 }
 
 enum Item {
     Line(String),
     /// The line that is rewritten, or its end.
     Progress(Option<String>),
+    /// The line that is rewritten makes room; it comes back with the next one.
+    Aside,
     Flush(oneshot::Sender<()>),
 }
 
@@ -58,10 +70,12 @@ impl Output {
         let (sender, queue) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let taken = waiting.clone();
+        let screen = Arc::<Screen>::default();
+        let shared = screen.clone();
         // Without the thread nothing can be said, not even that; the exit code still can.
         let _ = std::thread::Builder::new()
             .name("stderr".to_owned())
-            .spawn(move || write_stderr(&queue, &taken, is_colored(&io::stderr(), colors)));
+            .spawn(move || write_stderr(&queue, &taken, is_colored(&io::stderr(), colors), &shared));
         Self(Arc::new(Inner {
             stderr: sender,
             waiting,
@@ -69,7 +83,13 @@ impl Output {
             redactor: OnceLock::new(),
             shows_progress: io::stderr().is_terminal() && !dumb,
             colors,
+            screen,
         }))
+    }
+
+    /// The terminal, in which somebody may be typing.
+    pub(crate) fn screen(&self) -> &Arc<Screen> {
+        &self.0.screen
     }
 
     /// From now on the host's secrets are taken out of what goes to stderr.
@@ -98,26 +118,49 @@ impl Output {
 
     /// Writes the answer to stdout as it is.
     ///
-    /// A reader that went away is none of our business. It happens on a thread, so that a signal is heard while a
-    /// slow one makes us wait.
+    /// A reader that went away is none of our business.
     ///
     /// # Errors
     /// When the answer can't be written otherwise, such as on a full disk.
     pub(crate) async fn answer(&self, bytes: impl Into<Vec<u8>>) -> Result<(), Failure> {
+        self.write(bytes.into()).await.map(|_| ())
+    }
+
+    /// Writes lines to stdout, without secrets, and says whether there is any use in more.
+    pub(crate) async fn lines(&self, lines: String) -> Result<Reader, Failure> {
+        self.write(self.redacted(&lines).into_bytes()).await
+    }
+
+    /// Whether stdout is a pipe that nobody reads any more.
+    pub(crate) fn reader() -> Reader {
+        let stdout = io::stdout();
+        let mut pipe = [PollFd::new(&stdout, PollFlags::empty())];
+        match poll(&mut pipe, Some(&Timespec::default())) {
+            Ok(1..) if pipe[0].revents().contains(PollFlags::ERR) => Reader::Gone,
+            _ => Reader::There,
+        }
+    }
+
+    /// Writes on a thread, so that a signal is heard while a slow reader makes us wait.
+    async fn write(&self, bytes: Vec<u8>) -> Result<Reader, Failure> {
         /// In a terminal, what was said before stands before the answer, unless that would hold it up.
         const ORDER: Duration = Duration::from_millis(100);
+        if Self::is_terminal() && self.0.shows_progress {
+            let _ = self.0.stderr.send(Item::Aside);
+        }
         let _ = tokio::time::timeout(ORDER, self.flush()).await;
-        let bytes = bytes.into();
+        let screen = self.0.screen.clone();
         let write = move || {
             let mut stdout = io::stdout().lock();
-            stdout.write_all(&bytes).and_then(|()| stdout.flush())
+            screen.write(Self::is_terminal(), &bytes, |bytes| stdout.write_all(bytes).and_then(|()| stdout.flush()))
         };
         let written = tokio::task::spawn_blocking(write).await.unwrap_or_else(|panic| Err(io::Error::other(panic)));
         match written {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 Err(Failure::new(Exit::Internal, "can't write the answer to stdout").why(error.to_string()))
             }
-            _ => Ok(()),
+            Err(_) => Ok(Reader::Gone),
+            Ok(()) => Ok(Reader::There),
         }
     }
 
@@ -143,7 +186,12 @@ impl Output {
 
     /// Tells of a failure on stderr: what happened, why, and what to do next.
     pub(crate) fn failure(&self, failure: &Failure) {
-        self.line(failure.show("error", ERROR));
+        self.failure_of("", failure);
+    }
+
+    /// The same of something that has a name.
+    pub(crate) fn failure_of(&self, name: &str, failure: &Failure) {
+        self.line(format!("{name}{}", failure.show("error", ERROR)));
     }
 
     /// Tells of something odd on stderr.
@@ -219,8 +267,12 @@ fn styled(text: String, colored: bool) -> String {
 
 /// Writes lines until the program ends, each in one piece. A stderr that can't be written to is no reason to stop
 /// working.
-fn write_stderr(queue: &mpsc::Receiver<Item>, waiting: &AtomicUsize, colored: bool) {
+fn write_stderr(queue: &mpsc::Receiver<Item>, waiting: &AtomicUsize, colored: bool, screen: &Screen) {
     const CLEAR: &str = "\r\x1b[K";
+    let is_terminal = io::stderr().is_terminal();
+    let write = |text: &str| {
+        let _ = screen.write(is_terminal, text.as_bytes(), |bytes| io::stderr().write_all(bytes));
+    };
     let mut progress: Option<String> = None;
     for item in queue {
         let text = match item {
@@ -231,7 +283,7 @@ fn write_stderr(queue: &mpsc::Receiver<Item>, waiting: &AtomicUsize, colored: bo
                     Some(shown) => format!("{CLEAR}{line}\n{shown}"),
                     None => line + "\n",
                 };
-                let _ = io::stderr().write_all(text.as_bytes());
+                write(&text);
                 // Only now: what is being written waits, too.
                 waiting.fetch_sub(bytes, Ordering::Relaxed);
                 continue;
@@ -244,12 +296,13 @@ fn write_stderr(queue: &mpsc::Receiver<Item>, waiting: &AtomicUsize, colored: bo
                 format!("{CLEAR}{text}")
             }
             Item::Progress(None) => progress.take().map_or_else(String::new, |_| CLEAR.to_owned()),
+            Item::Aside => progress.as_ref().map_or_else(String::new, |_| CLEAR.to_owned()),
             Item::Flush(done) => {
                 let _ = done.send(());
                 continue;
             }
         };
-        let _ = io::stderr().write_all(text.as_bytes());
+        write(&text);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::future::pending;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +15,34 @@ pub(crate) struct Signals {
     first: CancellationToken,
     second: CancellationToken,
     exit: Arc<OnceLock<Exit>>,
+    interrupt: Arc<Mutex<Interrupt>>,
+}
+
+/// What Ctrl-C does.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Interrupt {
+    /// It ends the program, like the other signals.
+    #[default]
+    Ends,
+    /// It cancels what is being done, and the second one ends the program.
+    Cancels(CancellationToken),
+    /// Nothing is being done.
+    Idle,
+}
+
+impl Interrupt {
+    /// Whether that was all.
+    fn is_enough(&self) -> bool {
+        match self {
+            Self::Ends => false,
+            Self::Cancels(token) if token.is_cancelled() => false,
+            Self::Cancels(token) => {
+                token.cancel();
+                true
+            }
+            Self::Idle => true,
+        }
+    }
 }
 
 impl Signals {
@@ -37,7 +65,12 @@ impl Signals {
         tokio::spawn(async move {
             loop {
                 let exit = tokio::select! {
-                    () = next(&mut interrupt) => Exit::Interrupt,
+                    () = next(&mut interrupt) => {
+                        if heard.interrupt().is_enough() {
+                            continue;
+                        }
+                        Exit::Interrupt
+                    }
                     () = next(&mut terminate) => Exit::Terminate,
                     () = next(&mut hangup) => Exit::Hangup,
                 };
@@ -49,6 +82,26 @@ impl Signals {
             }
         });
         Ok(signals)
+    }
+
+    /// Says what Ctrl-C does from now on.
+    pub(crate) fn on_interrupt(&self, interrupt: Interrupt) {
+        *self.interrupt() = interrupt;
+    }
+
+    /// From now on Ctrl-C is about what begins here; the token is the same until something else is said.
+    pub(crate) fn cancelling(&self) -> CancellationToken {
+        let mut interrupt = self.interrupt();
+        if let Interrupt::Cancels(token) = &*interrupt {
+            return token.clone();
+        }
+        let token = CancellationToken::new();
+        *interrupt = Interrupt::Cancels(token.clone());
+        token
+    }
+
+    fn interrupt(&self) -> MutexGuard<'_, Interrupt> {
+        self.interrupt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancelled by the first signal.
@@ -88,4 +141,23 @@ fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctrl_c_cancels_what_is_done_and_the_second_one_is_not_enough() {
+        let signals = Signals::default();
+        assert!(!signals.interrupt().is_enough(), "it ends the program unless something else is said");
+        signals.on_interrupt(Interrupt::Idle);
+        assert!(signals.interrupt().is_enough());
+        let command = signals.cancelling();
+        assert!(signals.interrupt().is_enough() && command.is_cancelled());
+        assert!(signals.cancelling().is_cancelled(), "it came before the command was looked at");
+        assert!(!signals.interrupt().is_enough());
+        signals.on_interrupt(Interrupt::Idle);
+        assert!(!signals.cancelling().is_cancelled());
+    }
 }

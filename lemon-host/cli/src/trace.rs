@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use lemon_host::{Direction, Event, EventSink, PluginText, TraceLine, TraceSink};
+use lemon_host::{Direction, Event, EventSink, PluginText, StateKind, TraceLine, TraceSink};
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::errors;
 use crate::output::Output;
 use crate::table::indent;
 
@@ -31,10 +32,21 @@ impl TraceSink for Trace {
     }
 }
 
-/// Tells what happens: all of it for `--verbose`, else only what the user has to know.
+/// How much is told of what happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// What the user has to know, and nothing else tells.
+    Needed,
+    /// Also what changes, for someone who watches.
+    Changes,
+    /// Everything.
+    All,
+}
+
+/// Tells what happens.
 pub(crate) struct Events {
     pub(crate) output: Output,
-    pub(crate) verbose: bool,
+    pub(crate) level: Level,
 }
 
 impl EventSink for Events {
@@ -47,12 +59,24 @@ impl EventSink for Events {
                 let reason = reason.capped(400);
                 return self.output.warning(format!("the schema of the tool `{tool}` is not used in full: {reason}"));
             }
-            _ if !self.verbose => return,
-            Event::State { plugin, state, reason: None, .. } => format!("{plugin}: {state}"),
-            Event::State { plugin, state, reason: Some(reason), .. } => {
-                format!("{plugin}: {state}: {}", indent(reason, 2))
+            Event::Drift { plugin, drift } => {
+                return self.output.warning(format!("plugin {plugin} is not what its manifest says: {drift}"));
+            }
+            _ if self.level == Level::Needed => return,
+            Event::State { state: StateKind::Spawning | StateKind::Handshaking, .. } if self.level < Level::All => {
+                return;
+            }
+            Event::State { plugin, session, state, reason, retry_in, .. } => {
+                let session = session.as_ref().map(|id| format!(" (session {})", errors::safe(id)));
+                let retry = retry_in.map(|after| format!(", next try in {}", errors::seconds(after.as_secs_f64())));
+                let reason = reason.as_ref().map(|reason| format!(": {}", indent(reason, 2)));
+                let [session, retry, reason] = [session, retry, reason].map(Option::unwrap_or_default);
+                format!("{plugin}{session}: {state}{retry}{reason}")
             }
             Event::ToolsChanged { plugin } => format!("{plugin}: its tools have changed"),
+            Event::Shadowed { tool, source, winner } => {
+                format!("the tool `{tool}` of {source} is hidden by the one of {winner}")
+            }
             Event::Log { plugin, level, text } => {
                 format!("{plugin}: [{}] {}", level.capped(20), indent(&text.block().to_string(), 2))
             }

@@ -2,43 +2,50 @@
 
 use std::future::IntoFuture;
 
-use lemon_host::{CallError, Host, PluginText, Progress, SessionOptions, ToolResult};
+use futures_util::FutureExt as _;
+use lemon_host::{CallError, Listed, PluginStatus, PluginText, Progress, StateKind, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
-use super::{how_to_add, interrupted, settled, shadowed, tell_failed, warn};
+use super::told::{no_plugins, shadowed, tell_failed};
+use super::{Work, awake};
 use crate::args::Call;
-use crate::arguments::Arguments;
-use crate::config::Setup;
 use crate::errors::{self, Failure};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::signals::Signals;
 
-pub(super) async fn run(
+/// Where the progress of a call is shown; none ends it.
+pub(crate) type ShowProgress<'a> = dyn Fn(Option<String>) + Send + Sync + 'a;
+
+/// Makes the call and prints its answer.
+///
+/// # Errors
+/// What came instead of an answer, or that the answer is an error.
+pub(crate) async fn call(
     request: &Call,
-    arguments: &Arguments,
-    setup: &Setup,
-    host: &Host,
-    signals: &Signals,
-    output: &Output,
+    arguments: String,
+    work: &Work,
+    cancel: &CancellationToken,
+    progress: &ShowProgress<'_>,
 ) -> Result<Exit, Failure> {
-    settled(host, signals, output).await?;
-    warn(setup, host, output);
-    let tool = match host.tool(&request.tool) {
+    let Work { host, output, .. } = work;
+    let mut found = host.tool(&request.tool);
+    if let Err(CallError::UnknownTool { .. }) = found
+        && host.status().plugins.iter().any(is_asleep)
+    {
+        // What a plugin had when it last ran is no proof that it has no other tools now.
+        awake(work, cancel).await?;
+        found = host.tool(&request.tool);
+    }
+    let tool = match found {
         Ok(tool) => tool,
         Err(error @ CallError::Disabled { .. }) => return Err(errors::of_call(&error, &request.tool, &[])),
-        Err(error) => return Err(not_found(&error, request, setup, host, output)),
+        Err(error) => return Err(not_found(&error, request, work)),
     };
-    let mut conflicts = host.conflicts();
-    conflicts.conflicts.retain(|conflict| conflict.tool_name == tool.name);
-    shadowed(&conflicts).into_iter().for_each(|line| output.warning(line));
-    let arguments = arguments.for_tool(&tool.input_schema);
-    let result = match make(request, arguments, host, signals, output).await {
-        Ok(result) => result,
-        Err(CallError::Cancelled { .. }) if signals.received().is_some() => return Err(interrupted()),
-        Err(error) => return Err(errors::of_call(&error, &request.tool, &host.status().plugins)),
-    };
+    let _allowed = request.yes.then(|| work.consent.allow(&tool.name));
+    let result =
+        make(request, arguments, work, cancel, progress).await.map_err(|error| refused(&error, request, work))?;
     if request.json {
         output.raw_json(result.raw().get()).await?;
     } else {
@@ -51,19 +58,33 @@ pub(super) async fn run(
     Ok(Exit::Done)
 }
 
+/// Tells of the tools that have the name of this one and are not called.
+pub(super) fn tell_shadowed(request: &Call, Work { host, output, .. }: &Work) {
+    let mut conflicts = host.conflicts();
+    conflicts.conflicts.retain(|conflict| conflict.tool_name == request.tool.trim());
+    shadowed(&conflicts).into_iter().for_each(|line| output.warning(line));
+}
+
+/// Shows progress in a line of the terminal that is rewritten; elsewhere a line for each note, for those who asked.
+pub(crate) fn progress_on_stderr(Work { output, verbose, .. }: &Work) -> impl Fn(Option<String>) + Send + Sync {
+    move |text| match text {
+        Some(text) if *verbose && !output.shows_progress() => output.note(text),
+        text => output.progress(text),
+    }
+}
+
 async fn make(
     request: &Call,
     arguments: String,
-    host: &Host,
-    signals: &Signals,
-    output: &Output,
+    work: &Work,
+    cancel: &CancellationToken,
+    progress: &ShowProgress<'_>,
 ) -> Result<ToolResult, CallError> {
-    let session = host.session(SessionOptions::default());
-    let mut call = session.call(&request.tool, arguments).cancelled_by(signals.token().clone());
+    let mut call = work.session.call(&request.tool, arguments).cancelled_by(cancel.clone());
     if let Some(timeout) = request.timeout {
         call = call.deadline(timeout);
     }
-    let mut notes = output.shows_progress().then(|| call.progress());
+    let mut notes = Some(call.progress());
     let mut call = call.into_future();
     let result = loop {
         let note = async {
@@ -76,12 +97,16 @@ async fn make(
             biased;
             result = &mut call => break result,
             note = note => match note {
-                Some(note) => output.progress(Some(progress_line(&request.tool, &note))),
+                Some(note) => progress(Some(progress_line(&request.tool, &note))),
                 None => notes = None,
             },
         }
     };
-    output.progress(None);
+    // What came together with the answer.
+    while let Some(Some(note)) = notes.as_mut().and_then(|notes| notes.next().now_or_never()) {
+        progress(Some(progress_line(&request.tool, &note)));
+    }
+    progress(None);
     result
 }
 
@@ -109,10 +134,32 @@ fn last_line(partial: &ToolResult) -> Option<PluginText> {
     text.raw().lines().map(str::trim).rfind(|line| !line.is_empty()).map(PluginText::new)
 }
 
-fn not_found(error: &CallError, request: &Call, setup: &Setup, host: &Host, output: &Output) -> Failure {
+/// Whether a plugin has not run yet, and its tools are known from elsewhere.
+fn is_asleep(plugin: &PluginStatus) -> bool {
+    plugin.state == StateKind::Dormant && plugin.listed.is_some_and(|listed| listed != Listed::Live)
+}
+
+/// What is told of a call that has no result.
+fn refused(error: &CallError, request: &Call, Work { setup, host, .. }: &Work) -> Failure {
+    let failure = errors::of_call(error, &request.tool, &host.status().plugins);
+    match error {
+        CallError::Denied { .. } if setup.stale_gate().is_some() => failure.exit(Exit::Untrusted),
+        _ => failure,
+    }
+}
+
+fn not_found(error: &CallError, request: &Call, work: &Work) -> Failure {
+    let Work { setup, host, output, .. } = work;
     let failure = errors::of_call(error, &request.tool, &[]);
+    if setup.waits_for_trust() {
+        return failure
+            .exit(Exit::Untrusted)
+            .why("it may be one of a plugin that is not trusted")
+            .hint("`lemon plugin list` shows all plugins, and `lemon plugin trust` what is to be trusted");
+    }
     if host.status().plugins.is_empty() {
-        return failure.why("there are no plugins").hint(how_to_add(setup));
+        let (why, hint) = no_plugins(setup);
+        return failure.why(why).hint(hint);
     }
     let status = host.status();
     let refused = status.plugins.iter().flat_map(|plugin| plugin.quarantined.iter().map(move |tool| (plugin, tool)));
@@ -123,7 +170,13 @@ fn not_found(error: &CallError, request: &Call, setup: &Setup, host: &Host, outp
     if status.plugins.iter().any(|plugin| !plugin.quarantined.is_empty()) {
         output.warning("some tools of the plugins are not offered; `lemon status` tells which, and why");
     }
-    if tell_failed(host, output) {
+    let is_stopped = |plugin: &&PluginStatus| plugin.state == StateKind::Dormant;
+    if let Some(PluginStatus { name, .. }) = status.plugins.iter().find(is_stopped) {
+        return failure
+            .why(format!("it may be one of plugin {name}, which is stopped"))
+            .hint(format!("`start {name}` starts it"));
+    }
+    if tell_failed(work) {
         // Nobody knows what a plugin that failed would have offered.
         return failure.exit(Exit::Plugin).why("plugins have failed, which may be why it is missing");
     }

@@ -1,16 +1,15 @@
 //! `lemon status`: the state of everything, for someone who wonders.
 
 use anstyle::{AnsiColor, Style};
-use lemon_host::{Dialect, Host, PluginStatus, StateKind, Status};
+use lemon_host::{Dialect, FailureReport, Listed, PluginName, PluginStatus, StateKind, Status};
 use serde::Serialize;
 
-use super::{LINES, how_to_add, idle_filters, settled, shadowed};
+use super::Work;
+use super::told::{LINES, idle_filters, no_plugins, shadowed};
 use crate::args;
 use crate::config::{Disabled, Setup, Sources};
 use crate::errors::{self, Failure, shown};
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::signals::Signals;
 use crate::table::indent;
 
 #[derive(Serialize)]
@@ -20,19 +19,21 @@ struct Report<'a> {
     warnings: &'a [String],
 }
 
-pub(super) async fn run(
-    request: &args::Status,
-    setup: &Setup,
-    host: &Host,
-    signals: &Signals,
-    output: &Output,
-) -> Result<Exit, Failure> {
-    settled(host, signals, output).await?;
-    let status = host.status();
+pub(crate) async fn status(request: &args::Status, work: &Work) -> Result<Exit, Failure> {
+    let Work { setup, host, output, .. } = work;
+    let mut status = host.status();
+    if !request.names.is_empty() {
+        let names = request.names.iter().map(|name| errors::known_plugin(name, &status.plugins));
+        let names: Vec<PluginName> = names.collect::<Result<_, _>>()?;
+        status.plugins.retain(|plugin| names.contains(&plugin.name));
+    }
     if request.json {
         output.json(&Report { status: &status, config: &setup.sources, warnings: &setup.warnings }).await?;
-    } else {
+    } else if request.names.is_empty() {
         output.report(&text(&status, setup)).await?;
+    } else {
+        let plugins: Vec<String> = status.plugins.iter().map(of_plugin).collect();
+        output.report(&plugins.join("\n")).await?;
     }
     Ok(Exit::Done)
 }
@@ -47,16 +48,20 @@ fn text(status: &Status, setup: &Setup) -> String {
         text.push('\n');
     }
     if status.plugins.is_empty() {
-        text.push_str(&format!("There are no plugins: {}.\n\n", how_to_add(setup)));
+        let (what, hint) = no_plugins(setup);
+        text.push_str(&format!("{what}: {hint}\n\n"));
     }
     let sources = &setup.sources;
     for file in &sources.files {
         let missing = if file.found { "" } else { " (not there)" };
         line(&mut text, "config", &format!("{}{missing}", shown(&file.path.to_string_lossy())));
     }
-    if let Some(project) = &sources.untrusted_project {
-        let project = shown(&project.to_string_lossy());
-        line(&mut text, "project", &format!("{project} is not trusted: ignored, nothing of it is started"));
+    if let Some(report) = &sources.project {
+        line(&mut text, "project", &format!("{}, {}", shown(&report.project.folder.to_string_lossy()), report.trust));
+    }
+    for (what, hint) in setup.held_lines() {
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        line(&mut text, "not run", &format!("{what}{hint}"));
     }
     for Disabled { name, provenance, by } in &sources.disabled {
         let at = shown(&provenance.to_string());
@@ -93,6 +98,16 @@ fn text(status: &Status, setup: &Setup) -> String {
     text
 }
 
+/// `40 s ago, 3 ms after its start`.
+fn when(failure: &FailureReport) -> String {
+    let ago = match failure.at.elapsed().unwrap_or_default().as_secs() {
+        0 => "just now".to_owned(),
+        ago => format!("{ago} s ago"),
+    };
+    let ran = failure.ran_for_ms.map(|ran| format!(", {} ms after its start", ran.as_millis()));
+    ago + &ran.unwrap_or_default()
+}
+
 fn line(text: &mut String, label: &str, value: &str) {
     text.push_str(&format!("{label:<11}  {}\n", indent(value, 13)));
 }
@@ -119,11 +134,21 @@ fn of_plugin(plugin: &PluginStatus) -> String {
         let version =
             plugin.server_version.as_ref().map(|version| format!(" {}", version.capped(40))).unwrap_or_default();
         detail("speaks", format!("{spoken}{name}{version}"));
+    }
+    let from = match plugin.listed {
+        Some(Listed::Cache) => Some(", as it offered them when it last ran"),
+        Some(Listed::Manifest) => Some(", of its manifest"),
+        _ => plugin.dialect.as_ref().map(|_| ""),
+    };
+    if let Some(from) = from {
         let quarantined = match plugin.quarantined.len() {
             0 => String::new(),
             n => format!(", {n} not offered"),
         };
-        detail("tools", format!("{}{quarantined}", plugin.tools));
+        detail("tools", format!("{}{from}{quarantined}", plugin.tools));
+    }
+    for drift in &plugin.drift {
+        detail("manifest", drift.to_string());
     }
     for refused in &plugin.quarantined {
         detail("", format!("`{}` is not offered: {}", refused.tool.capped(80), refused.reason));
@@ -140,6 +165,13 @@ fn of_plugin(plugin: &PluginStatus) -> String {
     if plugin.restarts > 0 {
         detail("restarts", plugin.restarts.to_string());
     }
+    if let Some(failure) = &plugin.last_failure {
+        detail("failed", when(failure));
+        // What stands below as the error need not be told twice.
+        if plugin.error.is_none() {
+            detail("", errors::safe(&failure.error));
+        }
+    }
     if let Some(error) = &plugin.error {
         detail("error", errors::safe(error));
     }
@@ -148,6 +180,11 @@ fn of_plugin(plugin: &PluginStatus) -> String {
     }
     if let Some(after) = plugin.retry_in_ms {
         detail("retry", format!("in {}", errors::seconds(after.as_secs_f64())));
+    }
+    for other in &plugin.session_processes {
+        let pid = other.process.as_ref().map(|process| format!(", pid {}", process.pid)).unwrap_or_default();
+        let error = other.error.as_ref().map(|error| format!(": {}", errors::safe(error))).unwrap_or_default();
+        detail("session", format!("{}  {}{pid}{error}", shown(&other.session), other.state));
     }
     if let Some(process) = plugin.process.as_ref().filter(|process| process.noise.total() > 0) {
         for (kind, count) in &process.noise.counts {
