@@ -130,8 +130,9 @@ fn end(watched: &Watched) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::process::CommandExt;
-    use std::process::{Child, Command};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
@@ -140,8 +141,11 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "no spawner, as it would end the process itself")]
     fn orphan(cookie: &Cookie) -> Child {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", "trap '' TERM; exec sleep 1000"]).process_group(0);
-        command.env(Cookie::ENV, cookie.as_str()).spawn().unwrap()
+        command.args(["-c", "trap '' TERM; echo; exec sleep 1000"]).process_group(0).stdout(Stdio::piped());
+        let mut child = command.env(Cookie::ENV, cookie.as_str()).spawn().unwrap();
+        // From here on it ignores the signal.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
     }
 
     #[test]
