@@ -262,7 +262,7 @@ impl Host {
 
     /// Whether the host has been shut down.
     pub(crate) fn is_ending(&self) -> bool {
-        self.0.ending.is_cancelled()
+        self.0.running.is_closed()
     }
 
     pub(crate) fn own_tools(&self) -> (&TaskTracker, &CancellationToken) {
@@ -272,7 +272,8 @@ impl Host {
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         let inner = &self.0;
         let mut catalog = inner.catalog.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_stale = inner.core.catalog_is_stale.swap(false, Ordering::AcqRel);
+        let stale = &inner.core.catalog_is_stale;
+        let is_stale = stale.load(Ordering::Acquire) && stale.swap(false, Ordering::AcqRel);
         if !is_stale && catalog.registry_version == inner.registry.version() {
             return catalog.clone();
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Map, Value};
@@ -78,6 +78,8 @@ struct Inner {
     scope: String,
     filter: ToolFilter,
     state: Mutex<State>,
+    /// The state's version, so that a call need not look at the state to know that nothing has changed.
+    version: AtomicU64,
     closed: AtomicBool,
 }
 
@@ -109,6 +111,7 @@ impl Session {
             scope: options.scope,
             filter: options.filter,
             state: Mutex::default(),
+            version: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }))
     }
@@ -176,10 +179,16 @@ impl Session {
             };
         }
         state.version += 1;
+        self.0.version.store(state.version, Ordering::Release);
         state.changes.push_back(changes);
         if state.changes.len() > REMEMBERED {
             state.changes.pop_front();
         }
+    }
+
+    /// How often the state has changed.
+    pub(crate) fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Acquire)
     }
 
     /// The changes after a version, each with the version that it led to; none if they are not all remembered.

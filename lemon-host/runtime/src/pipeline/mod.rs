@@ -56,9 +56,10 @@ pub struct Call {
     total: Option<Duration>,
     cancel: Option<CancellationToken>,
     progress: Option<broadcast::Sender<Progress>>,
-    cap: Option<TextCap>,
-    parent: Option<CallContext>,
-    expected: Option<Fingerprint>,
+    // Few calls have these, and a call is moved more than once.
+    cap: Option<Box<TextCap>>,
+    parent: Option<Box<CallContext>>,
+    expected: Option<Box<Fingerprint>>,
 }
 
 /// A call that may be made: what is known of it before anything runs.
@@ -112,7 +113,7 @@ impl Call {
     /// Makes the call only if the tool is still what it was when it was [listed](crate::ToolInfo::fingerprint): whoever
     /// decided on the call was shown that.
     pub fn expecting(mut self, fingerprint: Fingerprint) -> Self {
-        self.expected = Some(fingerprint);
+        self.expected = Some(Box::new(fingerprint));
         self
     }
 
@@ -124,7 +125,7 @@ impl Call {
 
     /// Takes no more than so much text of the result; all of it by default.
     pub fn cap(mut self, cap: TextCap) -> Self {
-        self.cap = Some(cap);
+        self.cap = Some(Box::new(cap));
         self
     }
 
@@ -139,7 +140,7 @@ impl Call {
 
     /// Makes it a call that a tool makes from within another call, which ends with that one.
     pub(crate) fn within(mut self, parent: CallContext) -> Self {
-        self.parent = Some(parent);
+        self.parent = Some(Box::new(parent));
         self
     }
 
@@ -202,7 +203,10 @@ impl Call {
     async fn admitted(&self) -> Result<Admitted<'_>, CallError> {
         let host = self.session.living_host()?;
         let entry = host.find(&self.tool, self.session.filter())?;
-        let admission = pin!(self.admit(host, entry.clone()));
+        if self.cancel.is_none() {
+            return self.admit(host, entry).await;
+        }
+        let admission = Box::pin(self.admit(host, entry.clone()));
         self.unless_cancelled(&entry, admission).await
     }
 
@@ -210,7 +214,7 @@ impl Call {
         if entry.listed != Listed::Live {
             entry = Box::pin(self.awake(&host, &entry)).await?;
         }
-        if self.expected.as_ref().is_some_and(|expected| *expected != entry.fingerprint()) {
+        if self.expected.as_ref().is_some_and(|expected| **expected != entry.fingerprint()) {
             return Err(CallError::Changed { tool: entry.name.to_string() });
         }
         let chain = self.chain(&host, &entry)?;

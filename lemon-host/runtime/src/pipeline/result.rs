@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -35,7 +37,7 @@ impl ToolResult {
             #[serde(borrow)]
             content: Option<&'a RawValue>,
         }
-        if let Some(is_error) = plain_is_error(raw.get()) {
+        if let Some(is_error) = usual_is_error(raw.get()).or_else(|| plain_is_error(raw.get())) {
             return Ok(Self { raw, is_error, spilled: None });
         }
         // A sequence would be taken for a struct, too.
@@ -140,6 +142,20 @@ impl ToolResult {
         members.insert(Cow::Borrowed("content"), &replaced);
         Self { raw: written(&members), is_error: self.is_error, spilled }
     }
+}
+
+/// Whether a result says that the tool failed, if it is written as nearly all are: `content` first, `isError` last or not
+/// at all, and neither name anywhere else, however deep, nor an escape that could hide one. It is known to be JSON, so
+/// three searches that look at many bytes at once do for a walk.
+fn usual_is_error(json: &str) -> Option<bool> {
+    static NAMES: LazyLock<[Finder<'static>; 3]> =
+        LazyLock::new(|| [r#""content""#, r#""isError""#, r"\u"].map(Finder::new));
+    let rest = json.strip_prefix(r#"{"content":["#)?;
+    let (rest, is_error) = match rest.strip_suffix(r#"],"isError":false}"#) {
+        Some(rest) => (rest, false),
+        None => rest.strip_suffix(r#"],"isError":true}"#).map_or((rest, false), |rest| (rest, true)),
+    };
+    NAMES.iter().all(|name| name.find(rest.as_bytes()).is_none()).then_some(is_error)
 }
 
 /// Whether a result says that the tool failed, if it is one as most are: the two members that matter stand there once at
@@ -260,6 +276,26 @@ mod tests {
         let twice = [r#"{"content":[],"content":[]}"#, r#"{"isError":true,"isEr\u0072or":true}"#];
         for wrong in ["[]", "[false,[]]", "null", r#"{"content":{}}"#, r#"{"isError":1}"#].into_iter().chain(twice) {
             assert!(read(wrong).is_err(), "{wrong}");
+        }
+        let wrong = [
+            r#"{"content":[],"isError":false,"isError":false}"#,
+            r#"{"content":[],"c\u006fntent":[]}"#,
+            r#"{"content":[],"is\u0045rror":1,"x":[]}"#,
+            r#"{"content":[],"isError":1,"x":[],"isError":false}"#,
+        ];
+        for wrong in wrong {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        for (json, is_error) in [
+            (r#"{"content":[]}"#, false),
+            (r#"{"content":[{"type":"text","text":"],\"isError\":true}"}]}"#, false),
+            (r#"{"content":[{"type":"text","text":"\u0041"}],"isError":true}"#, true),
+            (r#"{"content":[],"isError":true,"structuredContent":[{}],"_meta":{"isError":false}}"#, true),
+            (r#"{"content":[],"structuredContent":{"x":[],"isError":true}}"#, false),
+            (r#"{"content":[],"isError":false}"#, false),
+            (r#"{"content":[],"isError":true}"#, true),
+        ] {
+            assert_eq!(read(json).unwrap().is_error(), is_error, "{json}");
         }
         for failed in [r#"{ "content" : [{"isError":false}] , "isError" : true }"#, r#"{"isEr\u0072or":true,"x":"}"}"#]
         {

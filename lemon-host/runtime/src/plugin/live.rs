@@ -103,6 +103,10 @@ impl Live {
             *last_handle += 1;
             Known { handle: *last_handle, version: None, session: session.clone() }
         });
+        let up_to_date = SessionRef { handle: known.handle, version: known.version };
+        if known.version == Some(session.version()) {
+            return Some(up_to_date);
+        }
         match known.version.and_then(|version| session.changes_since(version)) {
             Some(changes) => {
                 for (version, changes) in changes {

@@ -5,8 +5,10 @@
 //! boundaries. The outbox is bounded in bytes: above the soft bound callers wait, at the hard bound the process has
 //! failed, as it does not read.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -17,51 +19,92 @@ use super::input::Input;
 /// The most that one write takes along; control messages wait for no more than that.
 const BATCH: usize = 256 * 1024;
 
-/// Pieces up to this size are joined, so that one write carries many messages; a larger one is written as it is.
+/// Messages up to this size are joined, so that one write carries many; a larger one is written as it is.
 const JOIN: usize = 64 * 1024;
 
-/// One message, with its line end.
-#[derive(Debug)]
-pub(crate) struct Item {
+/// Messages, with their line ends, that go out in one write.
+#[derive(Debug, Default)]
+struct Chunk {
     bytes: Vec<u8>,
-    /// The request that this is, so that it can be taken back while it waits.
+    messages: VecDeque<Span>,
+}
+
+/// One message of a chunk.
+#[derive(Debug)]
+struct Span {
+    length: usize,
+    /// The request that it is, so that it can be taken back while it waits.
     request: Option<i64>,
 }
 
-impl Item {
-    pub(crate) fn new(message: impl Into<Vec<u8>>) -> Self {
-        Self { bytes: message.into(), request: None }
+impl Chunk {
+    fn takes(&self, bytes: usize) -> bool {
+        self.bytes.len() + bytes <= JOIN
     }
 
-    /// A request, whose params are written into it.
-    pub(crate) fn request(id: i64, method: &str, params: impl FnOnce(&mut Vec<u8>)) -> Self {
-        /// Most requests need no more.
-        const SMALL: usize = 512;
-        let mut bytes = Vec::with_capacity(SMALL);
-        bytes.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-        // Writing to a vector does not fail.
-        let _ = serde_json::to_writer(&mut bytes, &id);
-        bytes.extend_from_slice(br#","method":""#);
-        bytes.extend_from_slice(method.as_bytes());
-        bytes.extend_from_slice(br#"","params":"#);
-        params(&mut bytes);
-        bytes.extend_from_slice(b"}\n");
-        Self { bytes, request: Some(id) }
+    /// Puts a message at the end. A large one, which has a chunk of its own, is not copied.
+    fn add(&mut self, message: &mut Vec<u8>, request: Option<i64>) {
+        self.messages.push_back(Span { length: message.len(), request });
+        if message.len() < JOIN {
+            self.bytes.extend_from_slice(message);
+        } else {
+            self.bytes = std::mem::take(message);
+        }
     }
 
-    /// The whole message, for a trace.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.bytes.clone()
+    /// Takes a request out, and tells how long it was.
+    fn remove(&mut self, request: i64) -> Option<usize> {
+        let index = self.messages.iter().position(|span| span.request == Some(request))?;
+        let start: usize = self.messages.iter().take(index).map(|span| span.length).sum();
+        let length = self.messages.remove(index)?.length;
+        self.bytes.drain(start..start + length);
+        Some(length)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+    /// The same without messages, with as much room as most moments need.
+    fn cleared(mut self) -> Self {
+        /// What one busy moment needs is not kept for ever.
+        const KEEP: usize = 32 * 1024;
+        self.bytes.clear();
+        self.bytes.shrink_to(KEEP);
+        self.messages.clear();
+        self.messages.shrink_to(KEEP / size_of::<Span>());
+        self
     }
+}
+
+/// Lends out a buffer to write a message into, which costs no allocation.
+pub(crate) fn with_buffer<T>(write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    /// What one large message needs is not kept for ever.
+    const KEEP: usize = 8 * 1024;
+    thread_local!(static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) });
+    // A message that is written while another one is finds an empty one.
+    let mut buffer = BUFFER.take();
+    let written = write(&mut buffer);
+    buffer.clear();
+    buffer.shrink_to(KEEP);
+    BUFFER.set(buffer);
+    written
+}
+
+/// Writes a request with its line end.
+pub(crate) fn write_request(bytes: &mut Vec<u8>, id: i64, method: &str, params: impl FnOnce(&mut Vec<u8>)) {
+    bytes.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    // Writing to a vector does not fail.
+    let _ = serde_json::to_writer(&mut *bytes, &id);
+    bytes.extend_from_slice(br#","method":""#);
+    bytes.extend_from_slice(method.as_bytes());
+    bytes.extend_from_slice(br#"","params":"#);
+    params(bytes);
+    bytes.extend_from_slice(b"}\n");
 }
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
+    /// Whether callers have to wait: the soft bound is reached, and the end is not. Set with the state, and read without
+    /// its lock, as every call asks.
+    full: AtomicBool,
     /// Wakes the writer.
     filled: Notify,
     /// Wakes callers that wait for room.
@@ -72,10 +115,12 @@ pub(crate) struct Outbox {
 
 #[derive(Debug, Default)]
 struct State {
-    control: VecDeque<Item>,
-    data: VecDeque<Item>,
+    control: VecDeque<Chunk>,
+    data: VecDeque<Chunk>,
     bytes: usize,
     end: End,
+    /// One that was written, to be filled anew.
+    spare: Chunk,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -99,42 +144,74 @@ pub(crate) enum Refused {
 
 impl Outbox {
     pub(crate) fn new(soft: usize, hard: usize) -> Self {
-        Self { state: Mutex::default(), filled: Notify::new(), room: Notify::new(), soft, hard }
+        Self {
+            state: Mutex::default(),
+            full: AtomicBool::new(false),
+            filled: Notify::new(),
+            room: Notify::new(),
+            soft,
+            hard,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message before all that is not control.
-    pub(crate) fn push_control(&self, item: Item) -> Result<(), Refused> {
-        self.push(item, |state| &mut state.control)
+    /// Puts a message with its line end before all that is not control.
+    pub(crate) fn push_control(&self, message: &mut Vec<u8>) -> Result<(), Refused> {
+        self.push(message, None, |state| &mut state.control)
     }
 
     /// Puts a message behind the others, without waiting for room.
-    pub(crate) fn push_data(&self, item: Item) -> Result<(), Refused> {
-        self.push(item, |state| &mut state.data)
+    pub(crate) fn push_data(&self, message: &mut Vec<u8>, request: Option<i64>) -> Result<(), Refused> {
+        self.push(message, request, |state| &mut state.data)
     }
 
-    fn push(&self, item: Item, lane: impl FnOnce(&mut State) -> &mut VecDeque<Item>) -> Result<(), Refused> {
+    fn push(
+        &self,
+        message: &mut Vec<u8>,
+        request: Option<i64>,
+        lane: impl FnOnce(&mut State) -> &mut VecDeque<Chunk>,
+    ) -> Result<(), Refused> {
         let mut state = self.state();
         if state.end != End::Open {
             return Err(Refused::Closed);
         }
-        if state.bytes + item.len() > self.hard {
+        if state.bytes + message.len() > self.hard {
             return Err(Refused::Full);
         }
-        state.bytes += item.len();
-        lane(&mut state).push_back(item);
+        state.bytes += message.len();
+        // The writer takes all that waits: it knows of what is there already.
+        let is_first = state.control.is_empty() && state.data.is_empty();
+        let spare = std::mem::take(&mut state.spare);
+        let lane = lane(&mut state);
+        match lane.back_mut().filter(|last| last.takes(message.len())) {
+            Some(last) => {
+                last.add(message, request);
+                state.spare = spare;
+            }
+            None => {
+                let mut chunk = spare;
+                chunk.add(message, request);
+                lane.push_back(chunk);
+            }
+        }
+        self.note_room(&state);
         drop(state);
-        self.filled.notify_one();
+        if is_first {
+            self.filled.notify_one();
+        }
         Ok(())
     }
 
     /// Whether the outbox is under its soft bound, or at its end.
     pub(crate) fn has_room(&self) -> bool {
-        let state = self.state();
-        state.bytes < self.soft || state.end != End::Open
+        !self.full.load(Ordering::Acquire)
+    }
+
+    fn note_room(&self, state: &State) {
+        self.full.store(state.bytes >= self.soft && state.end == End::Open, Ordering::Release);
     }
 
     /// Waits until there [is room](Self::has_room).
@@ -146,10 +223,8 @@ impl Outbox {
             let notified = self.room.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
-            {
-                if self.has_room() {
-                    return;
-                }
+            if self.has_room() {
+                return;
             }
             notified.await;
         }
@@ -158,12 +233,13 @@ impl Outbox {
     /// Takes a request back that is not being written yet. The process never hears of it.
     pub(crate) fn revoke(&self, request: i64) -> bool {
         let mut state = self.state();
-        let Some(index) = state.data.iter().position(|item| item.request == Some(request)) else {
-            return false;
-        };
-        if let Some(item) = state.data.remove(index) {
-            state.bytes -= item.len();
+        let found = state.data.iter_mut().enumerate().find_map(|(index, chunk)| Some((index, chunk.remove(request)?)));
+        let Some((index, length)) = found else { return false };
+        if state.data[index].messages.is_empty() {
+            state.data.remove(index);
         }
+        state.bytes -= length;
+        self.note_room(&state);
         drop(state);
         self.room.notify_waiters();
         true
@@ -175,6 +251,7 @@ impl Outbox {
         if state.end == End::Open {
             state.end = End::Finishing;
         }
+        self.note_room(&state);
         drop(state);
         self.wake_all();
     }
@@ -183,6 +260,7 @@ impl Outbox {
     pub(crate) fn close(&self) {
         let mut state = self.state();
         *state = State { end: End::Closed, ..State::default() };
+        self.note_room(&state);
         drop(state);
         self.wake_all();
     }
@@ -200,7 +278,6 @@ impl Outbox {
     /// The writer: runs until the end or until the pipe breaks, and drops the pipe.
     pub(crate) async fn write_to(&self, mut pipe: impl Input) -> io::Result<()> {
         let mut batch = Vec::new();
-        let mut buffer = Vec::new();
         loop {
             let notified = self.filled.notified();
             match self.take(&mut batch) {
@@ -213,12 +290,15 @@ impl Outbox {
                 },
                 None => return pipe.shutdown().await,
                 Some(bytes) => {
-                    let written = write_batch(&mut pipe, &mut batch, &mut buffer).await;
+                    let written = write_batch(&mut pipe, &batch).await;
+                    let spare = batch.drain(..).next_back().unwrap_or_default().cleared();
                     let was_full = {
                         let mut state = self.state();
                         let was_full = state.bytes >= self.soft;
                         // The outbox may have been closed, and its count set back, in the meantime.
                         state.bytes = state.bytes.saturating_sub(bytes);
+                        state.spare = spare;
+                        self.note_room(&state);
                         was_full
                     };
                     // Nobody waits for room when there is some.
@@ -235,45 +315,25 @@ impl Outbox {
     }
 
     /// Moves the next messages into `batch`; none at the end.
-    fn take(&self, batch: &mut Vec<Item>) -> Option<usize> {
+    fn take(&self, batch: &mut Vec<Chunk>) -> Option<usize> {
         let mut state = self.state();
         let mut bytes = 0;
         while bytes < BATCH {
-            let Some(item) = state.control.pop_front().or_else(|| state.data.pop_front()) else {
+            let Some(chunk) = state.control.pop_front().or_else(|| state.data.pop_front()) else {
                 break;
             };
-            bytes += item.len();
-            batch.push(item);
+            bytes += chunk.bytes.len();
+            batch.push(chunk);
         }
         (bytes > 0 || state.end == End::Open).then_some(bytes)
     }
 }
 
-async fn write_batch(
-    pipe: &mut (impl AsyncWrite + Unpin),
-    batch: &mut Vec<Item>,
-    buffer: &mut Vec<u8>,
-) -> io::Result<()> {
-    /// What one busy moment needs is not kept for ever.
-    const KEEP: usize = 32 * 1024;
-    // Plain writes: a vectored one of a single piece costs the kernel and us more.
-    for item in batch.drain(..) {
-        let large = item.len() >= JOIN;
-        if !large {
-            buffer.extend_from_slice(&item.bytes);
-            if buffer.len() < JOIN {
-                continue;
-            }
-        }
-        pipe.write_all(buffer).await?;
-        buffer.clear();
-        if large {
-            pipe.write_all(&item.bytes).await?;
-        }
+/// Plain writes: a vectored one of a single piece costs the kernel and us more.
+async fn write_batch(pipe: &mut (impl AsyncWrite + Unpin), batch: &[Chunk]) -> io::Result<()> {
+    for chunk in batch {
+        pipe.write_all(&chunk.bytes).await?;
     }
-    pipe.write_all(buffer).await?;
-    buffer.clear();
-    buffer.shrink_to(KEEP);
     Ok(())
 }
 
@@ -286,8 +346,14 @@ mod tests {
 
     use super::*;
 
-    fn item(text: &str) -> Item {
-        Item::new(text.to_owned())
+    fn push(outbox: &Outbox, text: &str) -> Result<(), Refused> {
+        outbox.push_data(&mut text.as_bytes().to_vec(), None)
+    }
+
+    fn push_request(outbox: &Outbox, id: i64, params: &[u8]) {
+        let mut message = Vec::new();
+        write_request(&mut message, id, "m", |bytes| bytes.extend_from_slice(params));
+        outbox.push_data(&mut message, Some(id)).unwrap();
     }
 
     /// All that is written until the end.
@@ -303,11 +369,11 @@ mod tests {
     #[tokio::test]
     async fn control_overtakes_data_and_all_goes_out_before_the_end() {
         let outbox = Outbox::new(100, 200);
-        outbox.push_data(item("one\n")).unwrap();
-        outbox.push_data(item("two\n")).unwrap();
-        outbox.push_control(item("first\n")).unwrap();
+        push(&outbox, "one\n").unwrap();
+        push(&outbox, "two\n").unwrap();
+        outbox.push_control(&mut "first\n".into()).unwrap();
         outbox.finish();
-        assert_eq!(outbox.push_data(item("late\n")), Err(Refused::Closed));
+        assert_eq!(push(&outbox, "late\n"), Err(Refused::Closed));
         assert_eq!(written(&outbox).await, b"first\none\ntwo\n");
         assert_eq!(outbox.waiting(), 0);
     }
@@ -315,8 +381,8 @@ mod tests {
     #[tokio::test]
     async fn a_request_can_be_taken_back_while_it_waits() {
         let outbox = Outbox::new(100, 200);
-        outbox.push_data(Item::request(7, "seven", |params| params.extend_from_slice(b"{}"))).unwrap();
-        outbox.push_data(item("eight\n")).unwrap();
+        push_request(&outbox, 7, b"{}");
+        push(&outbox, "eight\n").unwrap();
         assert!(outbox.revoke(7));
         assert!(!outbox.revoke(7));
         outbox.finish();
@@ -324,10 +390,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_taken_back_leaves_those_around_it_whole() {
+        let outbox = Outbox::new(1 << 20, 1 << 20);
+        let large = vec![b'x'; JOIN];
+        for (id, params) in [(1, &b"1"[..]), (2, b"22"), (3, b"333"), (4, &large), (5, b"5")] {
+            push_request(&outbox, id, params);
+        }
+        let waiting = outbox.waiting();
+        assert!(outbox.revoke(2) && outbox.revoke(4) && !outbox.revoke(4) && !outbox.revoke(9));
+        assert!(outbox.waiting() < waiting - large.len());
+        outbox.finish();
+        let request =
+            |id, params| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"m\",\"params\":{params}}}\n");
+        let expected = [request(1, "1"), request(3, "333"), request(5, "5")].concat();
+        assert_eq!(String::from_utf8(written(&outbox).await).unwrap(), expected);
+        assert_eq!(outbox.waiting(), 0);
+    }
+
+    #[tokio::test]
     async fn the_hard_bound_refuses_and_the_soft_bound_makes_callers_wait() {
         let outbox = Arc::new(Outbox::new(10, 20));
-        outbox.push_data(item("0123456789ab\n")).unwrap();
-        assert_eq!(outbox.push_control(item("0123456789\n")), Err(Refused::Full));
+        push(&outbox, "0123456789ab\n").unwrap();
+        assert_eq!(outbox.push_control(&mut "0123456789\n".into()), Err(Refused::Full));
         let waiting = outbox.clone();
         let mut caller = tokio::spawn(async move { waiting.room().await });
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut caller).await.is_err());
@@ -350,11 +434,11 @@ mod tests {
         for n in 0..20 {
             let small = format!("small {n}\n");
             expected.extend_from_slice(small.as_bytes());
-            outbox.push_data(item(&small)).unwrap();
+            push(&outbox, &small).unwrap();
             expected.extend_from_slice(format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"m","params":"#).as_bytes());
             expected.extend_from_slice(&big);
             expected.extend_from_slice(b"}\n");
-            outbox.push_data(Item::request(n, "m", |params| params.extend_from_slice(&big))).unwrap();
+            push_request(&outbox, n, &big);
         }
         outbox.finish();
         assert!(written(&outbox).await == expected);

@@ -4,8 +4,8 @@
 //! for neither; the writer, which alone touches stdin; and one timer for all deadlines. It lives as long as its
 //! process and knows nothing of restarts: what it can't decide it raises as a [`PeerEvent`].
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lemon_process::Control;
@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::inbound::{Inbound, InboundCalls};
 use super::input::Input;
 use super::noise::{Noise, NoiseReport};
-use super::outbox::{Item, Outbox, Refused};
+use super::outbox::{Outbox, Refused, with_buffer, write_request};
 use super::pending::{CallContext, CallScope, GivenUp, Opening, Outcome, Overdue, Pending, Ticket};
 use super::trace::{Direction, Tracer};
 use crate::error::CallError;
@@ -121,17 +121,30 @@ pub(super) struct Shared {
     pub(super) is_lemon: AtomicBool,
     pub(super) raised: AtomicU32,
     pub(super) raise: Notify,
-    pub(super) heard: Mutex<Heard>,
+    pub(super) heard: Heard,
     /// The reader and the writer.
     pub(super) pipes: OnceLock<[AbortHandle; 2]>,
     pub(super) tasks: TaskTracker,
 }
 
-/// When the process last wrote something.
+/// When the process last wrote something. The reader alone changes it, so that an answer costs no lock.
 pub(super) struct Heard {
-    pub(super) last: Instant,
-    /// The answer that was told of last.
-    pub(super) reply: Option<Instant>,
+    start: Instant,
+    /// In milliseconds after the start.
+    last: AtomicU64,
+    /// An answer that comes by then is told of.
+    tell_reply: AtomicU64,
+}
+
+impl Heard {
+    pub(super) fn now(&self) {
+        let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(passed, Ordering::Relaxed);
+    }
+
+    fn silence(&self) -> Duration {
+        self.start.elapsed().saturating_sub(Duration::from_millis(self.last.load(Ordering::Relaxed)))
+    }
 }
 
 impl Peer {
@@ -152,7 +165,7 @@ impl Peer {
             is_lemon: AtomicBool::new(true),
             raised: AtomicU32::new(0),
             raise: Notify::new(),
-            heard: Mutex::new(Heard { last: Instant::now(), reply: None }),
+            heard: Heard { start: Instant::now(), last: AtomicU64::new(0), tell_reply: AtomicU64::new(0) },
             pipes: OnceLock::new(),
             tasks: TaskTracker::new(),
             options,
@@ -295,26 +308,30 @@ impl Peer {
             give_up(error);
             return;
         }
-        let item = Item::request(id, method, |bytes| params(id, bytes));
         let (limit, key) = self.outbound_limit();
-        if item.len() > limit + 1 {
-            let (bytes, plugin) = (item.len() - 1, self.plugin().clone());
-            give_up(CallError::TooLarge { plugin, what: "the request to", bytes, limit, key });
-            return;
-        }
-        let trace = self.0.options.tracer.as_ref().map(|_| item.bytes());
-        let outbox = &self.0.outbox;
-        let pushed =
-            self.0.pending.send(id, || if control { outbox.push_control(item) } else { outbox.push_data(item) });
-        match pushed {
-            Some(Ok(())) => self.trace(Direction::ToPlugin, trace.as_deref()),
-            Some(Err(Refused::Full)) => {
-                give_up(CallError::NotReading { plugin: self.plugin().clone(), bytes: outbox.waiting() });
-                self.raise(PeerEvent::NotReading);
+        with_buffer(|message| {
+            write_request(message, id, method, |bytes| params(id, bytes));
+            if message.len() > limit + 1 {
+                let (bytes, plugin) = (message.len() - 1, self.plugin().clone());
+                give_up(CallError::TooLarge { plugin, what: "the request to", bytes, limit, key });
+                return;
             }
-            // It has its outcome, or the end of the process settles it with its reason.
-            None | Some(Err(Refused::Closed)) => {}
-        }
+            let trace = self.0.options.tracer.as_ref().map(|_| message.clone());
+            let outbox = &self.0.outbox;
+            let pushed = self
+                .0
+                .pending
+                .send(id, || if control { outbox.push_control(message) } else { outbox.push_data(message, Some(id)) });
+            match pushed {
+                Some(Ok(())) => self.trace(Direction::ToPlugin, trace.as_deref()),
+                Some(Err(Refused::Full)) => {
+                    give_up(CallError::NotReading { plugin: self.plugin().clone(), bytes: outbox.waiting() });
+                    self.raise(PeerEvent::NotReading);
+                }
+                // It has its outcome, or the end of the process settles it with its reason.
+                None | Some(Err(Refused::Closed)) => {}
+            }
+        });
     }
 
     /// Gives a call up because its caller wants no answer any more.
@@ -354,16 +371,18 @@ impl Peer {
     }
 
     fn push_json(&self, message: &impl Serialize, control: bool) {
-        let Ok(mut line) = serde_json::to_vec(message) else {
-            return;
-        };
-        line.push(b'\n');
-        self.trace(Direction::ToPlugin, Some(&line));
-        let item = Item::new(line);
-        let pushed = if control { self.0.outbox.push_control(item) } else { self.0.outbox.push_data(item) };
-        if pushed == Err(Refused::Full) {
-            self.raise(PeerEvent::NotReading);
-        }
+        with_buffer(|line| {
+            if serde_json::to_writer(&mut *line, message).is_err() {
+                return;
+            }
+            line.push(b'\n');
+            self.trace(Direction::ToPlugin, Some(line));
+            let outbox = &self.0.outbox;
+            let pushed = if control { outbox.push_control(line) } else { outbox.push_data(line, None) };
+            if pushed == Err(Refused::Full) {
+                self.raise(PeerEvent::NotReading);
+            }
+        });
     }
 
     /// Answers a request of the other side.
@@ -426,11 +445,11 @@ impl Peer {
     /// Raises that a request was answered: now and then, as it wakes the process's owner, and one answer shows no more
     /// than those around it.
     pub(super) fn replied(&self) {
-        const EVERY: Duration = Duration::from_secs(1);
-        let mut heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if heard.reply.is_none_or(|told| heard.last - told >= EVERY) {
-            heard.reply = Some(heard.last);
-            drop(heard);
+        const EVERY_MS: u64 = 1000;
+        let Heard { last, tell_reply, .. } = &self.0.heard;
+        let now = last.load(Ordering::Relaxed);
+        if now >= tell_reply.load(Ordering::Relaxed) {
+            tell_reply.store(now + EVERY_MS, Ordering::Relaxed);
             self.raise(PeerEvent::GoodReply);
         }
     }
@@ -474,7 +493,7 @@ impl Peer {
 
     /// How long the process has written nothing.
     pub(crate) fn silence(&self) -> Duration {
-        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).last.elapsed()
+        self.0.heard.silence()
     }
 
     pub(super) fn trace(&self, direction: Direction, line: Option<&[u8]>) {

@@ -140,9 +140,10 @@ impl Pending {
 
     /// Opens a call under a new id.
     pub(crate) fn open(&self, opening: Opening) -> Result<Ticket, CallError> {
-        let now = Instant::now();
-        let total_due = opening.deadline.or_else(|| opening.total.and_then(|total| now.checked_add(total)));
-        let idle_due = opening.idle.and_then(|idle| now.checked_add(idle));
+        // Most calls come with their deadline, and the clock is not asked once more.
+        let after = |time: Duration| Instant::now().checked_add(time);
+        let total_due = opening.deadline.or_else(|| opening.total.and_then(after));
+        let idle_due = opening.idle.and_then(after);
         let due = [total_due, idle_due].into_iter().flatten().min();
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state();

@@ -2,7 +2,6 @@
 //! noise. Nothing here waits for the writer.
 
 use std::borrow::Cow;
-use std::sync::PoisonError;
 
 use lemon_protocol::{
     CancelledParams, ErrorObject, Kind, LineSplitter, Message, Piece, ProgressParams, RequestId, Settled, TopLevelId,
@@ -11,7 +10,6 @@ use lemon_protocol::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::time::Instant;
 
 use super::inbound::InboundRequest;
 use super::noise::Reaction;
@@ -33,7 +31,7 @@ impl Peer {
         // Whether the oversized line that is streaming by has been told of.
         let mut told = false;
         while let Ok(read @ 1..) = stdout.read(&mut buffer).await {
-            self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).last = Instant::now();
+            self.0.heard.now();
             lines.extend(&buffer[..read]);
             if read == buffer.len() && read < *BUFFER.end() {
                 buffer.resize(read * 2, 0);
